@@ -161,11 +161,15 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     settings->may_change_rounding = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
+    return Status();
+}
+
+Status choose_isa(const convt_options &o, PlanSettings *settings) {
     if (isas_built_in().empty()) {
-        return unsupported(
-            "no kernels are linked into this program: libconvtranspose_float.a or _quantized.a must come before "
-            "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
-            "-u convt_quantized_kernels");
+        return unsupported("no kernels for the CPU are linked into this program: libconvtranspose_float.a or "
+                           "_quantized.a must come before "
+                           "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
+                           "-u convt_quantized_kernels");
     }
     if (o.variant) {
         settings->variant = o.variant;
@@ -304,7 +308,8 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
     }
     TRY(check_run_quantization(arguments.quantization, plan, g, t, values));
     if (reinterpret_cast<std::uintptr_t>(arguments.workspace) % kAlignment != 0) {
-        return invalid("workspace is not aligned to ", kAlignment, " bytes");
+        return invalid("workspace begins at ", arguments.workspace, ", which is not a multiple of ", kAlignment,
+                       " bytes");
     }
     t->x = x->data;
     t->y = y->data;

@@ -31,8 +31,10 @@ const std::vector<Isa> &isas_built_in();
 Status device_table_of(const char *kind, const DeviceTable **table);
 // Reads the options (as KnownOptions has them) for a plan on a device. *request stays empty if they are for the CPU.
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request);
-// Reads the options for a plan on the CPU.
+// Reads the options but for `isa`, `variant` and `device`.
 Status settings_of(const convt_options &options, PlanSettings *settings);
+// Reads `isa` and `variant` for a plan on the CPU. A program may lack kernels for it.
+Status choose_isa(const convt_options &options, PlanSettings *settings);
 
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides receives
 // its strides.

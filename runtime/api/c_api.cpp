@@ -7,7 +7,6 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 
@@ -25,9 +24,12 @@ struct convt_plan {
     convtranspose::Problem problem; // reshaping resolves it again
     double macs = 0;
     std::unique_ptr<convtranspose::ProblemPlan> plan;
-    mutable std::once_flag recorded, explained;
-    mutable convtranspose::TuningRecord record; // this and the texts are made when they are first asked for
-    mutable std::string record_text, explanation;
+    struct Recorded {
+        convtranspose::TuningRecord record;
+        std::string text;
+    };
+    convtranspose::Lazy<Recorded> recorded;
+    convtranspose::Lazy<std::string> explanation;
 };
 
 namespace {
@@ -117,13 +119,11 @@ convt_arguments arguments_of(const convt_tensor *x, const convt_tensor *w, const
     return arguments;
 }
 
-// Returns the plan, which has its record.
-const convt_plan *with_record(const convt_plan *plan) {
-    std::call_once(plan->recorded, [&] {
-        plan->record = plan->plan->record();
-        plan->record_text = to_json(plan->record);
+const convt_plan::Recorded &recorded(const convt_plan &plan) {
+    return plan.recorded.get([&] {
+        const TuningRecord record = plan.plan->record();
+        return convt_plan::Recorded{record, to_json(record)};
     });
-    return plan;
 }
 
 // Returns the i-th kind of device whose component is linked, or null past the last.
@@ -165,7 +165,7 @@ convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, s
         KnownProblem known;
         Geometry g;
         TRY(known.read(*problem));
-        TRY(resolve(known.problem, &g));
+        TRY(resolve_for_plan(known.problem, &g));
         *rank = g.y_shape.size();
         if (y_shape) std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
         return Status();
@@ -195,6 +195,8 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
             on_cpu.variant = nullptr; // it names a device's kernel
         PlanSettings settings;
         TRY(settings_of(on_cpu, &settings));
+        const Status with_isa = choose_isa(on_cpu, &settings);
+        if (!device || on_cpu.isa) TRY(with_isa);
         QuantizationValues values;
         LayerWeights weights;
         if (known.problem.quantization) weights.quantization = &values;
@@ -205,7 +207,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         const auto make = [&](const Geometry &geometry, const LayerWeights &own, std::unique_ptr<ProblemPlan> *to) {
             if (device) {
                 Status on_device = plan_on_device(geometry, *device, settings.allocator, own, to);
-                if (on_device || !falls_back) return on_device;
+                if (on_device || !falls_back || !with_isa) return on_device;
             }
             return plan_on_cpu(geometry, settings, own, to);
         };
@@ -274,10 +276,10 @@ const char *convt_plan_device(const convt_plan *plan) {
     return plan->plan->facts().is_on_device ? plan->plan->facts().isa : "cpu";
 }
 const char *convt_plan_problem(const convt_plan *plan) {
-    return plan ? guarded_or("", [&] { return with_record(plan)->record.problem.c_str(); }) : "";
+    return plan ? guarded_or("", [&] { return recorded(*plan).record.problem.c_str(); }) : "";
 }
 const char *convt_plan_record(const convt_plan *plan) {
-    return plan ? guarded_or("", [&] { return with_record(plan)->record_text.c_str(); }) : "";
+    return plan ? guarded_or("", [&] { return recorded(*plan).text.c_str(); }) : "";
 }
 size_t convt_plan_candidate_count(const convt_plan *plan) {
     return plan ? guarded_or(size_t{0}, [&] { return plan->plan->able().size(); }) : 0;
@@ -302,10 +304,7 @@ const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
 }
 const char *convt_plan_explain(const convt_plan *plan) {
     if (!plan) return "";
-    return guarded_or("", [&] {
-        std::call_once(plan->explained, [&] { plan->explanation = plan->plan->explain(); });
-        return plan->explanation.c_str();
-    });
+    return guarded_or("", [&] { return plan->explanation.get([&] { return plan->plan->explain(); }).c_str(); });
 }
 
 size_t convt_device_kind_count(void) {

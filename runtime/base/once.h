@@ -1,4 +1,4 @@
-// A Once holds a value that a process computes once.
+// Values that are made once, when they are first asked for: a Once for all of the process, a Lazy for an object that holds it.
 #pragma once
 
 #include <atomic>
@@ -6,15 +6,15 @@
 
 namespace convtranspose {
 
-// The value is made when it is first asked for. It is never destroyed, as threads may use it while the process ends. Threads
+// The value is never destroyed, as threads may use it while the process ends: objects of this class must be static. Threads
 // that race to make it make one each, and all use the one that was stored first. There is no lock: if a process forks while
-// another thread holds a lock, nothing ever releases it in the child. Objects of this class must be static.
+// another thread holds a lock, nothing ever releases it in the child.
 template<typename T>
 class Once {
   public:
     // Returns the value that make() returned first. If make() throws, the next call tries again.
     template<typename Make>
-    T &get(const Make &make) {
+    T &get(const Make &make) const {
         T *value = value_.load(std::memory_order_acquire);
         if (value) return *value;
         std::unique_ptr<T> made(new T(make()));
@@ -22,8 +22,15 @@ class Once {
         return *value;
     }
 
-  private:
-    std::atomic<T *> value_{nullptr};
+  protected:
+    mutable std::atomic<T *> value_{nullptr};
+};
+
+// The value is destroyed with the object.
+template<typename T>
+class Lazy : public Once<T> {
+  public:
+    ~Lazy() { delete this->value_.load(); }
 };
 
 } // namespace convtranspose

@@ -88,6 +88,12 @@ Registers cpuid(unsigned int leaf, unsigned int subleaf = 0) {
     return r;
 }
 
+// Returns the family in what leaf 1 of CPUID has in its first register. The extension counts for family 15 alone.
+unsigned int family_of(unsigned int id) {
+    const unsigned int base = id >> 8 & 15;
+    return base == 15 ? base + (id >> 20 & 255) : base;
+}
+
 // Returns which registers the operating system saves: XCR0, which may be read if the system uses XSAVE.
 std::uint64_t saved_registers() {
 #if defined(__GNUC__)
@@ -184,9 +190,9 @@ Cpu ask() {
     constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the first letters of GenuineIntel and AuthenticAMD
     constexpr unsigned int kFamilyOfZen4 = 25;   // also of Zen 3, which has no 512-bit vectors; Zen 5 has 26
     constexpr unsigned int kCaches = 0x80000006; // a leaf that both vendors have
-    const unsigned int vendor = cpuid(0).b, id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
+    const unsigned int vendor = cpuid(0).b;
     if (vendor == kGenu) c.facts.vendor = "intel";
-    if (vendor == kAuth && family == kFamilyOfZen4) c.facts.multiplies_in_halves = "yes";
+    if (vendor == kAuth && family_of(cpuid(1).a) == kFamilyOfZen4) c.facts.multiplies_in_halves = "yes";
     c.facts.second_level_cache = 1024.0 * (cpuid(kCaches).c >> 16);
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512})
         if (c.isas >> static_cast<int>(isa) & 1) c.facts.widest_isa = isa_name(isa);
@@ -214,11 +220,8 @@ std::string read_cpu_name() {
         std::memcpy(brand + 16 * i, words, 16);
     }
     // Vendors give one name, such as "AMD EPYC", to several generations, so family and model are added.
-    unsigned int id = 0, unused = 0;
-    __get_cpuid(1, &id, &unused, &unused, &unused);
-    const unsigned int family = (id >> 8 & 15) + ((id >> 8 & 15) == 15 ? id >> 20 & 255 : 0),
-                       model = (id >> 4 & 15) | (id >> 16 & 15) << 4;
-    return concat(trimmed(brand), " (family ", family, " model ", model, ")");
+    const unsigned int id = cpuid(1).a, model = (id >> 4 & 15) | (id >> 16 & 15) << 4;
+    return concat(trimmed(brand), " (family ", family_of(id), " model ", model, ")");
 #elif defined(__APPLE__)
     char brand[128] = {};
     std::size_t size = sizeof brand - 1;

@@ -62,7 +62,8 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceFacts &
     const Grid grid = grid_of(v, p);
     if (grid.tiles > kMostBlocks) return {"# tiles of output channels, a grid has #", grid.tiles, kMostBlocks};
     if (grid.phases > kMostBlocks) return {"# phases, a grid has #", grid.phases, kMostBlocks};
-    if (grid.positions > kMostPositionsOfGrid) return {"# positions", grid.positions};
+    if (grid.positions > kMostPositionsOfGrid)
+        return {"# positions, a grid has #", grid.positions, kMostPositionsOfGrid};
     return {};
 }
 

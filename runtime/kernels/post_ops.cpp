@@ -37,7 +37,7 @@ Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
     });
     if (found == end) {
         return unsupported("no post-ops of ", isa_name(isa_of_floats(isa)), " for ", convt_dtype_name(geometry.y_dtype),
-                           " are built in");
+                           " are built in: they belong to ConvTranspose::float");
     }
     *post_ops = {found->run, alpha, beta, geometry.y_dtype};
     return Status();

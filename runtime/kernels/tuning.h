@@ -60,8 +60,9 @@ std::shared_ptr<const TuningRecord> remembered(const std::string &key); // null:
 // Returns the cost profile for plans that use the ISA: the first of the sources' that matches, or else that of this CPU.
 const CostProfile &cost_profile(const Tuning *tuning, Isa isa);
 
-// Returns the text that names a problem in records. It holds everything that decides which variants can compute the problem,
-// and how fast. The command line takes such a text, too (tools/problem_line.h).
+// Returns the text that names a problem in records. It leaves out what records do not tell apart: whether weights are constant,
+// what the options allow, and post-ops. A record of a variant that cannot compute the plan's problem is passed over. The command
+// line takes such a text, too (tools/problem_line.h).
 std::string tuning_key(const Geometry &geometry);
 
 const char *kernels_version(); // hash of generators, schedules and the table of variants

@@ -209,7 +209,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
 Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_));
     TRY(build_first(proposals, weights));
-    std::call_once(was_considered_, [&] { keep_estimates(&proposals); });
+    considered_.get([&] { return considered_of(proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
     }
@@ -241,19 +241,20 @@ TuningRecord LayerPlan::record() const {
             ""};
 }
 
-// Keeps what was considered for estimates() and candidates().
-void LayerPlan::keep_estimates(std::vector<Proposal> *proposals) const {
-    estimates_.clear();
-    for (Proposal &proposal : *proposals) {
+// Takes the candidates from the proposals.
+LayerPlan::Considered LayerPlan::considered_of(const std::vector<Proposal> &proposals) const {
+    Considered all = {{}, candidates_};
+    for (const Proposal &proposal : proposals) {
         AlgorithmEstimate e = {proposal.algorithm->name, proposal.unsupported, {}, false};
         if (proposal.plan) {
             std::vector<Candidate> candidates = proposal.plan->take_candidates();
             e.cycles = proposal.plan->estimated_cycles();
             e.has_candidates = !candidates.empty();
-            if (candidates_.empty()) candidates_ = std::move(candidates);
+            if (all.candidates.empty()) all.candidates = std::move(candidates);
         }
-        estimates_.push_back(e);
+        all.estimates.push_back(e);
     }
+    return all;
 }
 
 Status LayerPlan::finish() {
@@ -332,36 +333,31 @@ bool LayerPlan::shares_weights_of(const SubPlan &other) const {
     return algorithm_ == plan.algorithm_ && chosen_->shares_weights_of(*plan.chosen_);
 }
 
-// Returns the plan, which has its estimates and candidates.
-const LayerPlan &LayerPlan::considered() const {
-    std::call_once(was_considered_, [this] {
+const LayerPlan::Considered &LayerPlan::considered() const {
+    return considered_.get([this] {
         PlanSettings settings = settings_;
         if (!find_algorithm(settings.variant))
             settings.variant.clear(); // all kernels are listed beside one that is named
-        std::vector<Proposal> proposals = consider(problem(!weights_at_run_time(), settings));
-        keep_estimates(&proposals);
+        return considered_of(consider(problem(!weights_at_run_time(), settings)));
     });
-    return *this;
 }
 
-// Returns the plan, which has its lists of all that can compute the layer, and of the kernels that a run may call.
-const LayerPlan &LayerPlan::listed() const {
-    std::call_once(was_listed_, [this] {
-        kernels_.clear(); // an earlier call may have run out of memory half-way
-        chosen_->for_each_kernel([this](const char *name) {
+const LayerPlan::Listed &LayerPlan::listed() const {
+    return listed_.get([this] {
+        Listed all = {{}, able_of(candidates())};
+        chosen_->for_each_kernel([&all](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
-            if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
+            if (std::none_of(all.kernels.begin(), all.kernels.end(), same)) all.kernels.push_back(name);
         });
-        able_ = able_of(candidates());
         // The chosen algorithm goes first, the others behind the best kernel.
-        std::ptrdiff_t behind = able_.empty() ? 0 : 1;
+        std::ptrdiff_t behind = all.able.empty() ? 0 : 1;
         for (const AlgorithmEstimate &e : estimates()) {
             if (e.unsupported.text || e.has_candidates) continue;
-            able_.insert(able_.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles.all()});
+            all.able.insert(all.able.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles.all()});
             behind++;
         }
+        return all;
     });
-    return *this;
 }
 
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {

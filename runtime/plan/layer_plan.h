@@ -2,13 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
 #include "base/allocator.h"
+#include "base/once.h"
 #include "kernels/post_ops.h"
 #include "kernels/tuning.h"
 #include "plan/problem_plan.h"
@@ -44,7 +44,7 @@ class LayerPlan : public SubPlan {
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const override { return packed_bytes_; }
     bool shares_weights_of(const SubPlan &other) const override;
-    const std::vector<const char *> &kernels() const override { return listed().kernels_; }
+    const std::vector<const char *> &kernels() const override { return listed().kernels; }
 
     const char *algorithm() const { return algorithm_->name; }
     int threads() const { return settings_.parallel.threads; } // at most those of settings()
@@ -59,11 +59,11 @@ class LayerPlan : public SubPlan {
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
     const std::vector<Candidate> &candidates() const {
-        return considered().candidates_;
+        return considered().candidates;
     } // the kernels that were compared
     // estimates of all algorithms that are not excluded
-    const std::vector<AlgorithmEstimate> &estimates() const { return considered().estimates_; }
-    const std::vector<AbleCandidate> &able() const { return listed().able_; } // all that can, the chosen one first
+    const std::vector<AlgorithmEstimate> &estimates() const { return considered().estimates; }
+    const std::vector<AbleCandidate> &able() const { return listed().able; } // all that can, the chosen one first
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -82,9 +82,17 @@ class LayerPlan : public SubPlan {
     std::optional<Status> choose_named(const LayerWeights &weights, ChoiceReason *why);
     Status choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why);
     Status finish();
-    void keep_estimates(std::vector<Proposal> *proposals) const;
-    const LayerPlan &considered() const;
-    const LayerPlan &listed() const;
+    struct Considered {
+        std::vector<AlgorithmEstimate> estimates;
+        std::vector<Candidate> candidates;
+    };
+    struct Listed {
+        std::vector<const char *> kernels; // that a run may call
+        std::vector<AbleCandidate> able;
+    };
+    Considered considered_of(const std::vector<Proposal> &proposals) const;
+    const Considered &considered() const;
+    const Listed &listed() const;
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
@@ -104,11 +112,9 @@ class LayerPlan : public SubPlan {
     std::size_t packed_bytes_ = 0;
     std::uint64_t workspace_bytes_ = 0;
 
-    mutable std::once_flag was_considered_, was_listed_;
-    mutable std::vector<Candidate> candidates_;
-    mutable std::vector<AlgorithmEstimate> estimates_;
-    mutable std::vector<AbleCandidate> able_;
-    mutable std::vector<const char *> kernels_;
+    std::vector<Candidate> candidates_; // those of a named plan, or of one that was reshaped
+    Lazy<Considered> considered_;
+    Lazy<Listed> listed_;
     mutable SpareBlocks workspaces_;
 };
 

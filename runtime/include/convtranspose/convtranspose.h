@@ -12,7 +12,7 @@
  * **Errors.** Every function that can fail returns a convt_status. convt_last_error() then says, for the calling thread, which
  * value broke which rule. A call that fails validation writes nothing to an output, and no input ends the process.
  *
- * **Structs.** A struct that you fill begins with `struct_size`, its sizeof in your program. All else that is zero counts as not
+ * **Structs.** A struct that you fill begins with `struct_size`, its sizeof in your program. Other fields that are zero count as not
  * given. Later versions only append fields, so that a program runs with every library of the same soname: docs/abi.md.
  *
  * **Layouts.** Channels first: x is (N, C, D1..Dn) and y is (N, M, O1..On). Channels last: x is (N, D1..Dn, C) and y is
@@ -155,15 +155,15 @@ typedef struct convt_post_ops {
 
 /** A layer to compute: the node, its types and its shapes. Zero-initialise, then set `struct_size` and what applies. */
 typedef struct convt_problem {
-    size_t struct_size;                 /**< sizeof(convt_problem). */
-    int opset;                          /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
-    convt_dtype dtype;                  /**< Type of x; of w, b and y too if it is a float. */
-    convt_dtype w_dtype;                /**< 0: the type of x. Another type only if x is u8, s8 or f32. */
-    convt_dtype y_dtype;                /**< 0: the type of x. If x is u8 or s8: u8, s8 or f32. */
-    convt_layout layout;                /**< Layout of x, y and the residual. */
-    convt_ints x_shape;                 /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
-    convt_ints w_shape;                 /**< Shape of w: (C, M/group, K1..Kn). */
-    convt_ints b_shape;                 /**< Shape of b: (M). Absent: there is no bias. */
+    size_t struct_size;  /**< sizeof(convt_problem). */
+    int opset;           /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
+    convt_dtype dtype;   /**< Type of x. If it is a float, also of b and y, and of w unless w_dtype differs. */
+    convt_dtype w_dtype; /**< 0: the type of x. Another type only if x is u8, s8 or f32. */
+    convt_dtype y_dtype; /**< 0: the type of x. If x is u8 or s8: u8, s8 or f32. */
+    convt_layout layout; /**< Layout of x, y and the residual. */
+    convt_ints x_shape;  /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
+    convt_ints w_shape;  /**< Shape of w: (C, M/group, K1..Kn). */
+    convt_ints b_shape;  /**< Shape of b: (M). Absent: there is no bias. */
     const convt_attributes *attributes; /**< The attributes of the node. Null: it has none, and group is 1. */
     /** For w of u8 or s8 only. Null: it comes with each run, as w and b then do. If x is f32, x_scale, x_zero_point, y_scale and
      * y_zero_point are not looked at, and y_range must be null: a clip is among the post-ops. */
@@ -263,7 +263,7 @@ typedef struct convt_options {
     int threads;
     convt_parallel_for parallel_for; /**< Null: the library's own threads. */
     void *parallel_user;             /**< Passed to parallel_for. */
-    convt_allocate allocate;         /**< Null, as deallocate then is: the C library's. */
+    convt_allocate allocate;         /**< Null, as deallocate then is: operator new. */
     convt_deallocate deallocate;     /**< Takes back what allocate gave. */
     void *allocate_user;             /**< Passed to both. */
     /** The name of what is to compute (see convt_plan_candidate()). Null: a tuning record or the estimated cost decides. */

@@ -150,7 +150,7 @@ struct Options {
     int threads = 0;                           ///< The most of a run; 0: one.
     convt_parallel_for parallel_for = nullptr; ///< Null: the library's own threads.
     void *parallel_user = nullptr;             ///< Passed to parallel_for.
-    convt_allocate allocate = nullptr;         ///< Null, as deallocate then is: the C library's.
+    convt_allocate allocate = nullptr;         ///< Null, as deallocate then is: operator new.
     convt_deallocate deallocate = nullptr;     ///< Takes back what allocate gave.
     void *allocate_user = nullptr;             ///< Passed to both.
     const char *variant = nullptr;             ///< The name of what is to compute; null: that is chosen.
@@ -263,11 +263,11 @@ inline convt_tensor tensor(const void *data, convt_dtype dtype, const std::int64
     return {sizeof(convt_tensor), const_cast<void *>(data), dtype, shape, strides, rank, memory};
 }
 
-// A view with fewer strides than extents has the rank of its strides, which the library then refuses.
+// A view whose strides and extents differ in number has rank 0, which the library refuses.
 template<typename View>
 convt_tensor view(const View &t) {
     const bool dense = t.strides.empty();
-    const std::size_t rank = dense || t.strides.size() > t.shape.size() ? t.shape.size() : t.strides.size();
+    const std::size_t rank = dense || t.strides.size() == t.shape.size() ? t.shape.size() : 0;
     return tensor(t.data, t.dtype, t.shape.data(), rank, dense ? nullptr : t.strides.data(), t.memory);
 }
 
