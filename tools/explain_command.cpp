@@ -105,8 +105,10 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
         return made;
     };
     const Plan plan = plan_by(options.plan.tuning.get());
-    selection->add(plan.variant());
-    if (options.size) return {};
+    if (options.size) {
+        selection->add(plan, problem.dtype, problem.y_dtype.value_or(problem.dtype));
+        return {};
+    }
     if (options.json) {
         return {"",
                 {{"layer", node.label},
@@ -141,6 +143,8 @@ int explain_command(const ExplainOptions &given) {
     ExplainOptions options = given;
     if (options.paths.empty() && !options.size) throw UsageError("PATH is required, or --size");
     if (options.json && options.size) throw UsageError("--json does not go with --size");
+    if (options.size && options.plan.on_device())
+        throw UsageError("--device does not go with --size, which tells of kernels for the CPU");
     if (options.paths.empty()) {
         if (plans_otherwise(options))
             throw UsageError("--size takes no other options without PATH: it tells of all kernels that are built in");

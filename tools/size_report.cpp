@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "convtranspose/convtranspose.hpp"
 #include "kernel_contract/kernel_types.h"
 #include "tools/error.h"
 #include "tools/kernel_name.h"
@@ -44,13 +43,15 @@ struct Kernel {
 };
 
 // Reads "family_type...". Types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 is bf16
-// multiplied as such. Types such as f32_s8w are those of light weights.
+// multiplied as such. Types such as f32_s8w are those of light weights, and f32_to_f16 is f32 that is rounded to f16.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const auto [family, type] = kernel_name(name);
     if (type[0] == 'i') return {family, "quantized"};
     const std::size_t behind_type = family.size() + type.size() + 2; // and two underscores
     for (const std::string_view weights : {"f16w_", "bf16w_", "s8w_"})
         if (name.compare(std::min(behind_type, name.size()), weights.size(), weights) == 0) return {family, "light"};
+    for (const std::string rounded : {"f16", "bf16"})
+        if (name.find("_f32_to_" + rounded) == family.size()) return {family, rounded};
     return {family, type == "h16" ? "f16" : type == "b16" ? "bf16" : type};
 }
 
@@ -87,10 +88,16 @@ std::string list_of(const std::set<std::string> &words) {
 
 } // namespace
 
-void Selection::add(const std::string &variant) {
-    const auto [family, type] = family_and_type(variant);
-    types.insert(type);
-    if (family != "reference") families.insert(family); // which is always built
+void Selection::add(const Plan &plan, convt_dtype x, convt_dtype y) {
+    for (std::size_t i = 0; i < convt_plan_kernel_count(plan.get()); i++) {
+        const auto [family, type] = family_and_type(convt_plan_kernel(plan.get(), i));
+        types.insert(type);
+        if (family != "reference") families.insert(family); // which is always built
+    }
+    for (const convt_dtype dtype : {x, y})
+        types.insert(dtype == CONVT_U8 || dtype == CONVT_S8 ? "quantized" : convt_dtype_name(dtype));
+    for (const char *type : {"f16", "bf16", "light"})
+        if (types.count(type) != 0) types.insert("f32"); // which a build of these types has too
 }
 
 std::string size_report() {
@@ -136,8 +143,8 @@ std::string size_report(const Selection &selection) {
     for (const Kernel &kernel : kernels()) {
         const bool always = kernel.family == "reference" || kernel.family == "copy" || kernel.family == "col2im" ||
                             kernel.family == "post";
-        if (selection.types.count(kernel.type) == 0 || (!always && selection.families.count(kernel.family) == 0))
-            continue;
+        const std::string comes_with = kernel.family == "winograd" ? "oc_vectorized" : kernel.family;
+        if (selection.types.count(kernel.type) == 0 || (!always && selection.families.count(comes_with) == 0)) continue;
         by_isa[kernel.isa] += kernel.bytes;
     }
     std::string text = "These layers need CONVTRANSPOSE_TYPES=\"" + list_of(selection.types) +

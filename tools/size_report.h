@@ -5,13 +5,16 @@
 #include <set>
 #include <string>
 
+#include "convtranspose/convtranspose.hpp"
+
 namespace convtranspose::tools {
 
 // The kernels that a set of layers uses, in the words of the build's options: CONVTRANSPOSE_TYPES and _FAMILIES.
 struct Selection {
     std::set<std::string> types, families;
 
-    void add(const std::string &variant); // by its name
+    // Adds all kernels that runs of a plan may call, and the types of x and y: their kernels copy x and finish y.
+    void add(const Plan &plan, convt_dtype x, convt_dtype y);
 };
 
 // Reports on all kernels that are built in. Throws Error if sizes are not known.

@@ -156,6 +156,21 @@ TEST(Explain, SizeOfWhatModelsNeed) {
     EXPECT_GT(figure(chosen.out, "  " + isa), figure(outcome.out, "  " + isa)) << chosen;
 }
 
+// A layer of 16 bits may be computed by a kernel of f32, whose results a kernel of the type rounds; and a build of such a type has
+// f32 too.
+TEST(Explain, SizeOfLayersOf16Bits) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    for (const auto &[type, name] : {std::pair<int, std::string>{Proto::FLOAT16, "f16"}, {Proto::BFLOAT16, "bf16"}}) {
+        ModelOptions options;
+        options.data_type = type;
+        write(file, model(options));
+        const Outcome outcome = convtranspose({"explain", "--size", file});
+        ASSERT_EQ(outcome.status, 0) << outcome;
+        EXPECT_NE(outcome.out.find("CONVTRANSPOSE_TYPES=\"" + name + ";f32\""), std::string::npos) << outcome;
+    }
+}
+
 TEST(Explain, NeedsAModelUnlessSizesAreAsked) {
     const Outcome outcome = convtranspose({"explain"});
     EXPECT_EQ(outcome.status, 2) << outcome;

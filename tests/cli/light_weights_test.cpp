@@ -137,6 +137,25 @@ TEST_F(LightWeights, GoWithAnXThatEachRunQuantizes) {
     EXPECT_NE(outcome.err.find("DynamicQuantizeLinear"), std::string::npos) << outcome;
 }
 
+TEST_F(LightWeights, NeedKernelsOfTheirOwnOrOfF32) {
+    Light light;
+    for (const int type : {Proto::INT8, Proto::FLOAT16}) {
+        light.type = type;
+        write_test(layer_, light.model(), {tensor("X", Proto::FLOAT, kX)});
+        const Outcome chosen = convtranspose({"explain", layer_}),
+                      outcome = convtranspose({"explain", "--size", layer_});
+        const std::string types =
+            chosen.out.find("computed by oc_vectorized_f32_") == std::string::npos ? "f32" : "f32;light";
+        EXPECT_NE(outcome.out.find("CONVTRANSPOSE_TYPES=\"" + types + "\""), std::string::npos) << chosen << outcome;
+    }
+    light.type = Proto::INT8;
+    light.quantizes_x = true;
+    light.behind = "Relu"; // y is f32, and so is what follows
+    write_test(layer_, light.model(), {tensor("X", Proto::FLOAT, kX)});
+    const Outcome outcome = convtranspose({"explain", "--size", layer_});
+    EXPECT_NE(outcome.out.find("CONVTRANSPOSE_TYPES=\"f32;quantized\""), std::string::npos) << outcome;
+}
+
 TEST_F(LightWeights, OtherNodesAreRefusedByRun) {
     Light light;
     light.behind = "Relu";

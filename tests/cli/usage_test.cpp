@@ -39,6 +39,7 @@ TEST(Usage, WrongUsageExitsWithTwo) {
         {"explain", "--size", "--input-shape", "X=1x2x3x4"},
         {"explain", "--size", "--cost-profile", "zen3"},
         {"explain", "--size", "--json", "--features"},
+        {"explain", "--size", "a.onnx", "--device", "opencl"},
         {"tune", "f32 nchw i5x5 k3x3", "--output", b, "--layout", "nhwc"},
         {"tune", a, "--output", b, "--emit", ""},
         {"tune", a, "--output", b, "--rows", ""},
