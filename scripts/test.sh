@@ -23,12 +23,14 @@ cd "$root"
 
 presets=(release linux-aarch64-part linux-armv7-part wasm32-wasi-part)
 devices=
+all=0
 tsan=0
 if (($#)); then presets=(release); else devices=opencl; fi
 case ${1:-} in
 --all)
     presets=(release linux-aarch64 linux-armv7 wasm32-wasi)
     devices='opencl;cuda'
+    all=1
     export CONVTRANSPOSE_TEST_ALL=1 # tests that take long try a part otherwise
     need_packages doxygen           # this and the next for the test `docs.Api`
     make_environment build/docs-venv requirements-docs.txt
@@ -106,5 +108,5 @@ for preset in "${presets[@]}"; do
     fi
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "${skipped[@]}" "$@" || status=1
 done
-if [[ ${CONVTRANSPOSE_TEST_ALL:-} && ! ${1:-} ]]; then scripts/wheel.sh --check || status=1; fi
+if ((all)) && [[ ! ${1:-} ]]; then scripts/wheel.sh --check || status=1; fi
 exit "$status"

@@ -3,9 +3,8 @@
 # again. auditwheel puts into it the libraries that other machines may lack, and says which Linux it runs on.
 #   --check             installs it where there is no compiler, and runs the tests of its execution provider in several versions of
 #                       ONNX Runtime, which pip downloads
-#   --manylinux [ARCH]  builds all but the command line again, by zig, for Linux with glibc 2.28 or later on ARCH: x86_64, as
-# without
-#                       ARCH, or aarch64
+#   --manylinux [ARCH]  builds all but the command line again, by zig, for Linux with glibc 2.28 or later on ARCH: x86_64 (the
+#                       default) or aarch64
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
