@@ -38,11 +38,14 @@ def read(folder: Path):
     fields = {field["name"]: field for field in json.loads((folder / "fields.json").read_text(encoding="utf-8"))["fields"]}
     files = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))
              if path.stem != "fields"}
+    if "generic" not in files:
+        raise ProfileError("there is no generic.json")
     for name, profile in files.items():
         for key in profile.keys() - HEADS:
             raise ProfileError(f"{name}.json: there is no '{key}' in a profile")
-        for key in {"core", "fitted_to", "fields"} - profile.keys():
+        for key in sorted({"core", "fitted_to", "fields", *(["matches"] if name != "generic" else [])} - profile.keys()):
             raise ProfileError(f"{name}.json has no '{key}'")
+        check_bases(name, files)
         for key, value in profile.get("matches", {}).items():
             if key not in CONDITIONS:
                 raise ProfileError(f"{name}.json: matches: there is no condition '{key}'; there are {', '.join(CONDITIONS)}")
@@ -58,9 +61,25 @@ def read(folder: Path):
     return fields, files
 
 
+def base_of(name, files):
+    """The profile that a profile is based on; None for generic."""
+    return None if name == "generic" else files[name].get("based_on", "generic")
+
+
+def check_bases(name, files):
+    """Refuses bases that there are not, and profiles that are based on themselves."""
+    path = [name]
+    while (base := base_of(path[-1], files)) is not None:
+        if base not in files:
+            raise ProfileError(f"{path[-1]}.json: based_on: there is no profile '{base}'; there are {', '.join(files)}")
+        if base in path:
+            raise ProfileError(f"{base}.json: based_on: it is based on itself: {' on '.join([*path[path.index(base):], base])}")
+        path.append(base)
+
+
 def values_of(name, files):
-    base = files[name].get("based_on", "generic")
-    return {**({} if name == "generic" else values_of(base, files)), **files[name]["fields"]}
+    base = base_of(name, files)
+    return {**(values_of(base, files) if base else {}), **files[name]["fields"]}
 
 
 def in_order(files):

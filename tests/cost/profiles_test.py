@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -21,7 +22,7 @@ class Profiles(unittest.TestCase):
             shutil.copy(path, self.folder)
 
     def refusal(self, **changes):
-        profile = {"core": "a core", "fitted_to": "nothing", "fields": {}, **changes}
+        profile = {"core": "a core", "fitted_to": "nothing", "matches": {"isa": "amx"}, "fields": {}, **changes}
         (self.folder / "new.json").write_text(json.dumps({key: value for key, value in profile.items() if value is not None}))
         with self.assertRaises(profiles.ProfileError) as refused:
             profiles.in_order(profiles.read(self.folder)[1])
@@ -38,7 +39,23 @@ class Profiles(unittest.TestCase):
         self.assertIn("there is no condition 'caches'", self.refusal(matches={"caches": "large"}))
         self.assertIn("may match the same CPU", self.refusal(matches={"isa": "avx2"}))
 
+    def test_bases(self):
+        self.assertIn("new.json: based_on: there is no profile 'nope'; there are ", self.refusal(based_on="nope"))
+        self.assertIn("new.json: based_on: it is based on itself: new on new", self.refusal(based_on="new"))
+        shipped = json.loads((self.folder / "zen3.json").read_text())
+        (self.folder / "zen3.json").write_text(json.dumps({**shipped, "based_on": "new"}))
+        self.assertRegex(self.refusal(based_on="zen3"), "it is based on itself: (new on zen3 on new|zen3 on new on zen3)")
+        (self.folder / "generic.json").unlink()
+        self.assertIn("there is no generic.json", self.refusal())
+
+    def test_what_it_says(self):
+        (self.folder / "new.json").write_text(json.dumps({"core": "a core", "fitted_to": "nothing", "fields": {}}))
+        said = subprocess.run([sys.executable, profiles.__file__, "--profiles", self.folder, "--output", self.folder / "out"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((said.returncode, said.stderr), (1, f"{self.folder}: new.json has no 'matches'\n"))
+
     def test_heads_and_fields(self):
+        self.assertIn("new.json has no 'matches'", self.refusal(matches=None))
         self.assertIn("new.json has no 'core'", self.refusal(core=None))
         self.assertIn("there is no 'date' in a profile", self.refusal(date="today"))
         self.assertIn("there is no field 'speed'", self.refusal(fields={"speed": 1}))
