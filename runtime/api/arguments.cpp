@@ -149,7 +149,7 @@ Status device_of(const convt_options &options, std::optional<DeviceRequest> *req
 
 Status settings_of(const convt_options &o, PlanSettings *settings) {
     if (o.threads < 0) return invalid("threads = ", o.threads, " must not be negative");
-    if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
+    if (o.threads > kMostThreads) return invalid("threads = ", o.threads, " must be at most ", kMostThreads);
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
     if (raw(o.planning) != CONVT_ESTIMATE && raw(o.planning) != CONVT_MEASURE)
         return invalid("planning = ", raw(o.planning), " is not a convt_planning");

@@ -13,6 +13,8 @@
 
 namespace convtranspose {
 
+constexpr int kMostThreads = 4096; // that a plan may be asked for
+
 // Returns the name of a type and the bytes of an element; "unknown" and 0 for other numbers.
 struct DtypeFacts {
     const char *name;

@@ -16,6 +16,7 @@
 #include "base/float_mode.h"
 #include "base/once.h"
 #include "base/parallel.h"
+#include "base/usable_cpus.h"
 #include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"
 
@@ -356,6 +357,7 @@ convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tun
 void convt_tuning_destroy(convt_tuning *tuning) { delete tuning; }
 
 const char *convt_cpu_name(void) { return guarded_or("", cpu_name); }
+int convt_usable_cpus(void) { return static_cast<int>(std::min<size_t>(usable_cpus(), kMostThreads)); }
 const char *convt_kernels_version(void) { return kernels_version(); }
 
 convt_status convt_add_kernels(const convt_kernels *kernels) {

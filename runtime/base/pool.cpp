@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/usable_cpus.h"
 
 #if defined(_WIN32)
 #include <windows.h>

@@ -12,14 +12,6 @@ namespace convtranspose {
 // workers - 1 threads of the process's pool, which has one thread less than usable_cpus(). Tasks must not throw.
 void run_on_own_threads(std::size_t count, std::size_t workers, convt_task task, void *context);
 
-// Returns how many CPUs the process may use: those in the calling thread's affinity mask, or fewer if its control group grants
-// less time.
-std::size_t usable_cpus();
-
-// Returns the CPU time that Linux control groups grant the process, as a number of CPUs; 0: there is no limit. root is a prefix
-// of all paths; it is "" except in tests.
-double granted_cpus(const char *root);
-
 #ifndef CONVTRANSPOSE_NO_THREADS
 // Threads that help callers with their jobs. A helper is idle, or belongs to the one caller who took it from the list of idle ones.
 // It accepts the caller's offer of a job, or the caller withdraws the offer: one atomic exchange decides. A caller returns when all

@@ -1,10 +1,9 @@
-// Counts the CPUs that this process may use: those of its affinity, or fewer if a control group grants less time (pool.h).
+#include "base/usable_cpus.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <thread>
-
-#include "base/pool.h"
 
 #if defined(__linux__)
 #include <sched.h>

@@ -20,6 +20,7 @@
 
 #include "convtranspose/convtranspose.hpp"
 #include "plan/counting_new.h"
+#include "runtime/base/usable_cpus.h"
 
 namespace convtranspose::test {
 namespace {
@@ -136,6 +137,7 @@ TEST(Pool, RunsWithoutMemoryForThreads) {
 TEST(UsableCpus, AreThoseOfTheAffinity) {
     const std::size_t all = usable_cpus();
     EXPECT_GE(all, 1u);
+    EXPECT_EQ(convt_usable_cpus(), static_cast<int>(all));
     std::thread([&] {
         cpu_set_t mine, one;
         ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
@@ -146,6 +148,7 @@ TEST(UsableCpus, AreThoseOfTheAffinity) {
         }
         ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
         EXPECT_EQ(usable_cpus(), 1u);
+        EXPECT_EQ(convt_usable_cpus(), 1);
     }).join();
 }
 #endif

@@ -26,6 +26,7 @@
 #include "reference/effort.h"
 #include "reference/reference.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/usable_cpus.h"
 #include "runtime/kernels/kernel_tables.h"
 
 namespace convtranspose::test {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import unittest.mock
 
 import cases
 import convtranspose as ct
@@ -39,6 +40,13 @@ class Plans(unittest.TestCase):
         self.assertTrue(plan.candidates())
         self.assertIn(plan.problem, repr(plan))
         self.assertIn("x_shape", ct.Plan.__init__.__doc__)
+
+    @unittest.skipUnless(hasattr(os, "sched_getaffinity"), "the system has no affinity")
+    def test_threads_are_counted_by_the_library(self):
+        # It knows quotas of control groups too, which Python does not tell.
+        with unittest.mock.patch("os.sched_getaffinity", lambda _: set(range(1000))):
+            plan = ct.Plan(self.w, x_shape=(2, 8, 7, 9))
+        self.assertLessEqual(plan.threads, len(os.sched_getaffinity(0)))
 
     def test_reshape_shares_weights(self):
         for shape in ((1, 8, 3, 3), (3, 8, 12, 5)):

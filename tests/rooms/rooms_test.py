@@ -21,7 +21,8 @@ PUBLIC = {
     "kernels": ["halide_buffer.h", "kernel_tables.h", "packed_weights.h", "post_ops.h", "tuning.h", "variant.h"],
     "cpu": ["cost_profile.h", "cpu.h"],
     "problem": ["axis_plan.h", "geometry.h", "quantization.h", "spatial_problem.h"],
-    "base": ["allocator.h", "division.h", "error.h", "float_mode.h", "half.h", "once.h", "parallel.h", "shape.h"],
+    "base": ["allocator.h", "division.h", "error.h", "float_mode.h", "half.h", "once.h", "parallel.h", "shape.h",
+             "usable_cpus.h"],
 }
 # Folders that every room may include; the build makes the last from data of a room (runtime/cost/profiles.py).
 OTHERS = ["convtranspose", "kernel_contract", "generated"]

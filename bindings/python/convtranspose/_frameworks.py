@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-
-def usable_cpus() -> int:
-    """Returns how many CPUs this process may use."""
-    if sys.platform != "win32" and hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
 
 _LIBRARIES = ("numpy", "torch", "cupy", "jax", "jaxlib")
 

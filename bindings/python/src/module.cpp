@@ -116,8 +116,7 @@ void define_init(PlanClass &plan) {
             a.quantizes_x = flag(quantizes_x, "quantizes_x");
             a.activation = std::move(activation);
             a.residual = flag(residual, "residual");
-            const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
-            a.threads = integer(count, "threads");
+            a.threads = threads.is_none() ? convt_usable_cpus() : integer(threads, "threads");
             a.winograd = flag(winograd, "winograd");
             a.sums_in_f16 = flag(sums_in_f16, "sums_in_f16");
             a.variant = std::move(variant);

@@ -398,8 +398,7 @@ CONVT_API double convt_plan_macs(const convt_plan *plan);
 CONVT_API int convt_plan_threads(const convt_plan *plan);
 /** Name of the kernel that computes the layer, or the first of the layers that the algorithm computes it through. */
 CONVT_API const char *convt_plan_variant(const convt_plan *plan);
-/** Name of the chosen algorithm: "direct", which computes the layer as it is by one kernel, "col2im", "depth_to_space" and so
- * on; docs/architecture.md lists them. */
+/** Name of the chosen algorithm: "direct", which is one kernel, "col2im" and so on; docs/architecture.md lists them. */
 CONVT_API const char *convt_plan_algorithm(const convt_plan *plan);
 /** Name of the ISA that it runs on. */
 CONVT_API const char *convt_plan_isa(const convt_plan *plan);
@@ -448,6 +447,8 @@ CONVT_API convt_status convt_tuning_read(const char *text, size_t size, convt_tu
 CONVT_API void convt_tuning_destroy(convt_tuning *tuning);
 /** The name of this CPU, as records have it. */
 CONVT_API const char *convt_cpu_name(void);
+/** The CPUs that the process may use, which is a good number of threads: docs/using.md says how they are counted. */
+CONVT_API int convt_usable_cpus(void);
 /** The version of the kernels built in: a hash of their sources. */
 CONVT_API const char *convt_kernels_version(void);
 
@@ -488,8 +489,7 @@ CONVT_API const char *convt_variant_name(size_t i);
 
 /** Number of algorithms that a plan chooses from (convt_plan_algorithm()). */
 CONVT_API size_t convt_algorithm_count(void);
-/** Name of algorithm i, in alphabetical order, or null if there is no such algorithm. Each may be named as a variant; "direct"
- * then stands for the kernel of least estimated cost. */
+/** Name of algorithm i, in alphabetical order; null past the last. As a variant, "direct" is the kernel of least estimated cost. */
 CONVT_API const char *convt_algorithm_name(size_t i);
 /** @} */
 
