@@ -1,0 +1,20 @@
+# Runs a command that must end with a status, 0 or 1, and say what matches a regular expression. (CTest looks at no status where a
+# test has a PASS_REGULAR_EXPRESSION.)
+# usage: cmake -P must_say.cmake -- STATUS TEXT COMMAND ARGUMENT...
+set(wanted ${CMAKE_ARGV4})
+set(text "${CMAKE_ARGV5}")
+set(command)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE 6 ${last})
+    string(REPLACE ";" "\\;" argument "${CMAKE_ARGV${i}}")
+    list(APPEND command "${argument}")
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+message("${said}")
+if(NOT status EQUAL wanted)
+    message(FATAL_ERROR "the status is ${status} instead of ${wanted}")
+endif()
+string(REGEX REPLACE "[ \n]+" " " said "${said}") # CMake breaks its messages into lines
+if(NOT said MATCHES "${text}")
+    message(FATAL_ERROR "nothing matches '${text}'")
+endif()
