@@ -28,9 +28,10 @@ install(FILES ${PROJECT_BINARY_DIR}/ConvTransposeConfig.cmake ${PROJECT_BINARY_D
         DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/runtime/kernels.json DESTINATION ${package_dir}) # for `convtranspose tune`
 
-# convtranspose.pc, and for static archives one for each component too.
-# _pkg_config(name description cflags libs)
+# convtranspose.pc, and one for each component: a shared library holds them all.
+# _convtranspose_pkg_config(name description cflags libs [requires])
 function(_convtranspose_pkg_config name description cflags libs)
+    list(JOIN ARGN " " requires)
     set(prefix ${CMAKE_INSTALL_PREFIX}) # absolute, as the folder of libraries may be
     if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
         file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -45,6 +46,10 @@ function(_convtranspose_pkg_config name description cflags libs)
 endfunction()
 if(BUILD_SHARED_LIBS)
     _convtranspose_pkg_config(convtranspose "${PROJECT_DESCRIPTION}" "-DCONVT_SHARED" "-lconvtranspose")
+    foreach(component IN LISTS convtranspose_components CONVTRANSPOSE_DEVICES)
+        _convtranspose_pkg_config(convtranspose-${component} "${PROJECT_DESCRIPTION}: the ${component} kernels" "" ""
+                                  "convtranspose = ${PROJECT_VERSION}")
+    endforeach()
 else()
     set(asks)
     set(archives)
