@@ -3,7 +3,8 @@
 # PRESET is one of CMakePresets.json: release (the default, in build/), demo (in build/ too, with the kernels that scripts/demo.sh
 # runs; release adds the others), or, by what release has built before, asan-ubsan (in build-asan/, with its kernels, those for
 # OpenCL too: `scripts/test.sh --sanitize` has build/ make them), linux-aarch64 (in build-aarch64/, by its generators),
-# linux-armv7 or wasm32-wasi; each of these three with -part has kernels of some types, and the tests of kernels alone.
+# linux-armv7 or wasm32-wasi; each of these three with -part has kernels of some types, and the tests of kernels alone. The command
+# line is built on Linux alone.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
