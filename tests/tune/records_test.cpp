@@ -222,5 +222,28 @@ TEST_F(Tune, WhatIsNoLayerIsRefused) {
     EXPECT_NE(huge.err.find("exceed"), std::string::npos) << huge; // and not the memory
 }
 
+// As the package of the library does.
+TEST(Emit, LinksThreadsIfTheLibraryHasThem) {
+    namespace fs = std::filesystem;
+    const TemporaryFolder folder;
+    const fs::path own = fs::path(CONVTRANSPOSE_COMMAND).parent_path(), package = folder.path() / "package";
+    write_text(package / "runtime" / "libconvtranspose_absent.a", "");
+    fs::copy_file(own.parent_path() / "runtime" / "kernels.json", package / "runtime" / "kernels.json");
+    for (const bool has_threads : {true, false}) {
+        write_text(package / "runtime" / "libconvtranspose_runtime.a",
+                   has_threads ? "_ZN13convtranspose4Pool3runEv" : "");
+        const fs::path emitted = folder.path() / (has_threads ? "with" : "without");
+        const Outcome outcome = convtranspose(
+            {"tune", "f32 nchw n1 g1 ic4 oc4 i5x5 k2x2 s2x2", "--budget", "0.1", "--package", package.string(),
+             "--worker", (own / "convtranspose-worker").string(), "--compiler", CONVTRANSPOSE_COMPILER, "--output",
+             (folder.path() / "out").string(), "--emit", emitted.string(), "--emit-name", "layers"});
+        ASSERT_EQ(outcome.status, 0) << outcome;
+        const std::string config = read_text(emitted / "lib" / "cmake" / "layers" / "layersConfig.cmake");
+        for (const char *const text : {"find_dependency(Threads)", ".a;Threads::Threads;${CMAKE_DL_LIBS}\")"})
+            EXPECT_EQ(config.find(text) != std::string::npos, has_threads) << config;
+        EXPECT_NE(config.find("libconvtranspose_absent.a"), std::string::npos) << config;
+    }
+}
+
 } // namespace
 } // namespace convtranspose::test

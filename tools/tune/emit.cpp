@@ -52,9 +52,7 @@ std::string filled(std::string text, const std::vector<std::pair<std::string, st
 }
 
 constexpr const char *kConfig = R"(# Made by `convtranspose tune`: the target @NAME@::@NAME@.
-include(CMakeFindDependencyMacro)
-find_dependency(Threads)
-get_filename_component(_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+@FIND@get_filename_component(_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET @NAME@::@NAME@)
     add_library(@NAME@::@NAME@ STATIC IMPORTED)
     set_target_properties(@NAME@::@NAME@ PROPERTIES
@@ -63,9 +61,15 @@ if(NOT TARGET @NAME@::@NAME@)
         INTERFACE_COMPILE_FEATURES cxx_std_17
         INTERFACE_LINK_OPTIONS "@ASKS@" # for a linker must not find the empty tables of convtranspose_absent first
         INTERFACE_LINK_LIBRARIES
-            "${_prefix}/lib/libconvtranspose_runtime.a;${_prefix}/lib/libconvtranspose_absent.a;Threads::Threads")
+            "${_prefix}/lib/libconvtranspose_runtime.a;${_prefix}/lib/libconvtranspose_absent.a@LINK@")
 endif()
 )";
+
+// The class of runtime/base/pool.h as names of functions have it, which an archive has if and only if it was built with threads.
+constexpr const char *kPool = "convtranspose4Pool";
+// A library with threads also asks the dynamic linker to keep it.
+constexpr const char *kFindThreads = "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n";
+constexpr const char *kLinkThreads = ";Threads::Threads;${CMAKE_DL_LIBS}";
 
 constexpr const char *kExampleBuild = R"(cmake_minimum_required(VERSION 3.16)
 project(@NAME@_example CXX)
@@ -346,7 +350,12 @@ class Emitter {
         for (const std::string &component : components_) {
             asks.append(";").append(ask).append("convt_").append(component).append("_kernels");
         }
-        return filled(kConfig, {{"@NAME@", name_}, {"@ASKS@", asks}});
+        const bool has_threads =
+            read_file(folder_ / "lib" / "libconvtranspose_runtime.a").find(kPool) != std::string::npos;
+        return filled(kConfig, {{"@FIND@", has_threads ? kFindThreads : ""},
+                                {"@LINK@", has_threads ? kLinkThreads : ""},
+                                {"@NAME@", name_},
+                                {"@ASKS@", asks}});
     }
 
     std::string example_build() const { return filled(kExampleBuild, {{"@NAME@", name_}}); }
