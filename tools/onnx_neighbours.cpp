@@ -42,9 +42,10 @@ bool is_positive(const Tensor &scales) {
 
 // The functions below return why a layer, or its y, is computed in floats; empty: nothing that they look at is against integers.
 // bindings/onnxruntime/quantized.cpp has the same rules, so that what is planned here is what ONNX Runtime's provider computes.
+// `what` is a subject with its verb.
 std::string fault_of_type(const Model &model, const std::string &what, const std::string &value) {
     const int type = model.type_of(value).data_type;
-    return is_8_bit(type) ? "" : what + " is quantized to " + onnx_type_name(type) + ", not to 8 bits";
+    return is_8_bit(type) ? "" : what + " quantized to " + onnx_type_name(type) + ", not to 8 bits";
 }
 
 // `what` has one scale and one zero point.
@@ -128,8 +129,8 @@ std::string Model::quantize(Node *node) const {
     if (!w.node) return "its weights come from no DequantizeLinear";
     const int computed = type_of(node->x).data_type; // which a DequantizeLinear need not take from its scale
     if (computed != 0 && computed != onnx::TensorProto::FLOAT) return "X is dequantized to " + onnx_type_name(computed);
-    std::string fault = fault_of_type(*this, "X", x.value);
-    if (fault.empty()) fault = fault_of_type(*this, "its weights", w.value);
+    std::string fault = fault_of_type(*this, "X is", x.value);
+    if (fault.empty()) fault = fault_of_type(*this, "its weights are", w.value);
     if (!fault.empty()) return fault;
     std::string unused;
     const bool dynamic = is_made_by_dynamic_quantization({x.value, x.scale, x.zero_point}, &unused);
@@ -179,7 +180,7 @@ std::string Model::find_quantizer(Node *node) const {
     node->y = resolve(reader->node->output(0), reader->scope);
     node->y_scale = y.scale;
     node->y_zero_point = y.zero_point;
-    const std::string fault = fault_of_type(*this, "its output", node->y);
+    const std::string fault = fault_of_type(*this, "its output is", node->y);
     return fault.empty() ? fault_of_scale(*this, "its output", y) : fault;
 }
 
@@ -234,7 +235,7 @@ void Model::lighten(Node *node) const {
     by = producer(node->w, "DequantizeLinear", &inputs);
     const Quantized w(by, inputs);
     if (!w.node || !is_constant(node->w) || !is_f32(type_attribute(*by, "output_dtype"))) return;
-    if (!fault_of_type(*this, "its weights", w.value).empty() || !fault_of_weights(*this, w).empty()) return;
+    if (!fault_of_type(*this, "its weights are", w.value).empty() || !fault_of_weights(*this, w).empty()) return;
     node->light = true;
     node->w = w.value;
     node->w_scale = w.scale;

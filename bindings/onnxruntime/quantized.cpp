@@ -15,9 +15,16 @@ bool is_8_bit(int element_type) { return element_type == kElementUint8 || elemen
 
 bool is_positive(double scale) { return scale > 0 && std::isfinite(scale); }
 
+// The library's name of a type, or else ONNX's.
 std::string type_name(int element_type) {
-    const std::optional<convt_dtype> dtype = dtype_of(element_type);
-    return dtype ? convt_dtype_name(*dtype) : "of ONNX type " + std::to_string(element_type);
+    if (const std::optional<convt_dtype> dtype = dtype_of(element_type)) return convt_dtype_name(*dtype);
+    switch (element_type) {
+    case kElementUint16: return "UINT16";
+    case kElementInt16: return "INT16";
+    case kElementUint4: return "UINT4";
+    case kElementInt4: return "INT4";
+    default: return "type " + std::to_string(element_type) + " of ONNX";
+    }
 }
 
 // A scale, or a zero point, that must be one constant number. Returns why it is not.
@@ -177,11 +184,10 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
     if (!w) return "its weights come from no DequantizeLinear that nothing else reads";
     const int computed = node.input(0).element_type(); // which a DequantizeLinear need not take from its scale
     if (computed != kElementFloat) return "X is dequantized to " + type_name(computed);
-    for (const auto &[what, value] : {std::pair("X", x->x), {"its weights", w->x}}) {
+    for (const auto &[what, value] : {std::pair("X is", x->x), {"its weights are", w->x}}) {
         const int type = value.element_type();
-        if (!is_8_bit(type)) {
-            return std::string(what) + (type == 0 ? "" : " is quantized to " + type_name(type)) + ", not to 8 bits";
-        }
+        if (type == 0) return std::string(what) + " of an unknown type";
+        if (!is_8_bit(type)) return std::string(what) + " quantized to " + type_name(type) + ", not to 8 bits";
     }
     if (auto why = prefer_floats(layer->problem.attributes, w->x.shape(), w->x.is_constant())) return why;
     Quantization q;

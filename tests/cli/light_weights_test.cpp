@@ -197,6 +197,7 @@ struct Qdq {
     double b_zero = 0;
     std::int64_t stride = 2;
     int computed = Proto::FLOAT;
+    int w_type = Proto::INT8;
 
     onnx::ModelProto model() const {
         onnx::ModelProto m;
@@ -212,7 +213,7 @@ struct Qdq {
         };
         add("s", Proto::FLOAT, {{}, {0.5}});
         add("z", Proto::UINT8, {{}, {128}});
-        add("wq", Proto::INT8, counting({2 * group, 3, 2, 2}, -11));
+        add("wq", w_type, counting({2 * group, 3, 2, 2}, -11));
         add("ws", Proto::FLOAT, w_scale);
         add("bq", Proto::INT32, counting({3 * group}));
         Values bs{{3 * group}, {}};
@@ -312,6 +313,9 @@ TEST_F(Chain, LayersOfFloatsAreSaidToBeSo) {
     qdq = {};
     qdq.computed = Proto::FLOAT16;
     expect(qdq, "float layer", "X is dequantized to FLOAT16", "f16", "f16");
+    qdq = {};
+    qdq.w_type = Proto::INT16;
+    expect(qdq, "float layer", "its weights are quantized to INT16, not to 8 bits", "f32", "f32");
     qdq = {};
     qdq.stride = 5; // a kernel of 2 leaves phases without a tap
     expect(qdq, "float layer", "with 3 output channels in a group and a stride of 5 floats are faster",

@@ -18,12 +18,17 @@ BARE = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 DYNAMIC = [node("DynamicQuantizeLinear", "x", "xq xs xz"), node("DequantizeLinear", "xq xs xz", "xf")]
 
 
-def explained(proto, **options):
-    """Lines of the provider about weights, printed while a session of the model is made in a process of its own."""
+def printed(proto, **options):
+    """The text that the provider prints while a session of the model is made in a process of its own."""
     code = "import sys, convtranspose.onnxruntime as ct\nct.session(sys.stdin.buffer.read(), explain=1, **eval(sys.argv[1]))"
     result = subprocess.run([sys.executable, "-B", "-c", code, repr(options)], input=proto.SerializeToString(),
                             capture_output=True, timeout=60, check=True)
-    return "".join(re.findall(f"{ct.PROVIDER}: (ConvTranspose .*: .*\n)", result.stderr.decode()))
+    return result.stderr.decode()
+
+
+def explained(proto, **options):
+    """The lines of it about weights."""
+    return "".join(re.findall(f"{ct.PROVIDER}: (ConvTranspose .*: .*\n)", printed(proto, **options)))
 
 
 def rounded_to_s8(w, group=1):
@@ -152,6 +157,10 @@ class Light(Models):
                 proto.graph.node[0].attribute[0].i = axis
                 self.check(proto)
                 self.assertIn(f"w is dequantized: {reason}", explained(proto))
+        static = [node("QuantizeLinear", "x xs xz", "xq"), DYNAMIC[1]]
+        constants = wide | {"xs": np.array(0.1, np.float32), "xz": np.array(7, np.uint8)}
+        self.assertIn("computed in floats: its weights are quantized to INT16, not to 8 bits\n",
+                      printed(self.layer(constants, front=static, x="xf")))
         proto = self.layer(self.quantized())
         proto.graph.node[-1].input.append("b")
         proto.graph.input.append(onnx.helper.make_tensor_value_info("b", FLOAT, [4]))

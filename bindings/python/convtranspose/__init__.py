@@ -13,7 +13,8 @@ for "nhwc". Weights are (C, M/group, K1..Kn) in both, and the bias is (M). Types
 for quantized layers uint8 and int8, with a bias of int32. A float32 x also goes with light weights: float16, bfloat16, uint8, int8.
 
 Errors: ValueError says which value broke which rule, TypeError that an argument is of the wrong kind, NotImplementedError that
-this CPU or build lacks what was asked for, and MemoryError that memory ran out. A call that fails writes nothing to out.
+this CPU or build lacks what was asked for, and MemoryError that memory ran out. BufferError comes from libraries that do not hand
+out an array, such as PyTorch for a tensor that needs gradients. A call that fails writes nothing to out.
 """
 
 from __future__ import annotations
