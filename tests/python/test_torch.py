@@ -1,6 +1,11 @@
 """PyTorch's own samples of conv_transpose1d, 2d and 3d, where PyTorch is installed: it brings several gigabytes."""
 
 import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import convtranspose as ct
@@ -51,6 +56,17 @@ class Samples(unittest.TestCase):
 
         y = ct.conv_transpose(torch.ones(1, 2, 3, 3).as_subclass(Image), torch.ones(2, 1, 2, 2))
         self.assertIsInstance(y, torch.Tensor)
+
+
+class Versions(unittest.TestCase):
+    def test_one_that_is_too_old(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "torch.py").write_text("__version__ = '2.4.1'\nclass library:\n    custom_op = print\n")
+            path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+            done = subprocess.run([sys.executable, "-c", "import convtranspose.torch"], env={**os.environ, "PYTHONPATH": path},
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr.splitlines()[-1],
+                         "ImportError: convtranspose.torch needs PyTorch 2.5 or later, and this is 2.4.1")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _torch_version  # noqa: F401 (the first of all)
 from ._torch_fuse import fuse_
 from ._torch_modules import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Report, repack_, replace_, restore_
 from ._torch_operator import operator as _operator
