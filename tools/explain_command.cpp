@@ -106,7 +106,8 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
     };
     const Plan plan = plan_by(options.plan.tuning.get());
     if (options.size) {
-        selection->add(plan, problem.dtype, problem.y_dtype.value_or(problem.dtype));
+        const bool has_post_ops = problem.post_ops.adds_residual || problem.post_ops.activation != CONVT_NO_ACTIVATION;
+        selection->add(plan, problem.dtype, problem.y_dtype.value_or(problem.dtype), has_post_ops);
         return {};
     }
     if (options.json) {

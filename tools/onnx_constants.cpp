@@ -241,6 +241,12 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
         return reshape(node, *operand(0), told ? integers_from_proto(*told, file_) : *attribute);
     }
     const std::shared_ptr<Tensor> zero_point = inputs.size() > 2 && !inputs[2].empty() ? operand(2) : nullptr;
+    if (zero_point) { // integers of 16 and 4 bits are widened to s32, which hides their types
+        const Value *const x = source_of(inputs[0]), *const zero = source_of(inputs[2]);
+        if (x && zero && x->tensor && zero->tensor && x->tensor->data_type() != zero->tensor->data_type())
+            throw Rejected(label_of(node) + ": its zero point is " + onnx_type_name(zero->tensor->data_type()) +
+                           ", its input " + onnx_type_name(x->tensor->data_type()) + "; they must have one type");
+    }
     return dequantize(node, *operand(0), *operand(1), zero_point.get());
 }
 

@@ -88,14 +88,15 @@ std::string list_of(const std::set<std::string> &words) {
 
 } // namespace
 
-void Selection::add(const Plan &plan, convt_dtype x, convt_dtype y) {
+void Selection::add(const Plan &plan, convt_dtype x, convt_dtype y, bool has_post_ops) {
     for (std::size_t i = 0; i < convt_plan_kernel_count(plan.get()); i++) {
         const auto [family, type] = family_and_type(convt_plan_kernel(plan.get(), i));
         types.insert(type);
         if (family != "reference") families.insert(family); // which is always built
     }
-    for (const convt_dtype dtype : {x, y})
-        types.insert(dtype == CONVT_U8 || dtype == CONVT_S8 ? "quantized" : convt_dtype_name(dtype));
+    const auto is_integer = [](convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; };
+    types.insert(is_integer(x) ? "quantized" : convt_dtype_name(x));
+    if (!is_integer(x) || has_post_ops) types.insert(is_integer(y) ? "quantized" : convt_dtype_name(y));
     for (const char *type : {"f16", "bf16", "light"})
         if (types.count(type) != 0) types.insert("f32"); // which a build of these types has too
 }

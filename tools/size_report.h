@@ -14,7 +14,7 @@ struct Selection {
     std::set<std::string> types, families;
 
     // Adds all kernels that runs of a plan may call, and the types of x and y: their kernels copy x and finish y.
-    void add(const Plan &plan, convt_dtype x, convt_dtype y);
+    void add(const Plan &plan, convt_dtype x, convt_dtype y, bool has_post_ops);
 };
 
 // Reports on all kernels that are built in. Throws Error if sizes are not known.

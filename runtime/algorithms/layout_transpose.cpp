@@ -77,7 +77,7 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
 Status widen_weights(const void **data, convt_dtype from, std::uint64_t bytes, const Allocator &allocator,
                      Block *block) {
     if (!*data) return Status();
-    if (Status status = get_block(allocator, bytes, "weights", block); !status) return status;
+    TRY(get_block(allocator, bytes, "weights", block));
     widen(from, *data, static_cast<std::size_t>(bytes) / sizeof(float), static_cast<float *>(block->data()));
     *data = block->data();
     return Status();
@@ -100,8 +100,7 @@ class LayoutTranspose : public ComposedPlan {
 
     Status build(const LayerWeights &weights) override {
         std::unique_ptr<SubPlan> between; // the plan of a strip between the ends, whose weights all strips have
-        Status status = strips_ > 1 ? plan_block(strips_ / 2, weights, &between) : Status();
-        if (!status) return status;
+        if (strips_ > 1) TRY(plan_block(strips_ / 2, weights, &between));
         return add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
             return between ? between->reshape(inner(i), settings_.parallel, plan) : plan_block(i, weights, plan);
         });
@@ -109,12 +108,12 @@ class LayoutTranspose : public ComposedPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(problem.geometry, problem.settings, block_groups_));
-        Status status = own->add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
+        TRY(own->add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
             const Block &from = blocks_[static_cast<std::size_t>(own->strips_ > 1 ? 0 : i)]; // of the same groups
             return from.plan->reshape(own->inner(i), own->settings_.parallel, plan);
-        });
-        if (status) *made = std::move(own);
-        return status;
+        }));
+        *made = std::move(own);
+        return Status();
     }
 
     Status run(const RunTensors &t, char *workspace) const override {
@@ -262,7 +261,7 @@ class LayoutTranspose : public ComposedPlan {
                            geometry_.out_channels * size >= kOtherPages &&
                            real(geometry_.y_bytes()) >= settings_.profile->far_from;
         const bool far_strips = strips_ > 1 && y_is_far();
-        const bool far_x = geometry_.in_channels > 1 && real(geometry_.x_bytes()) > settings_.profile->far_copy_from;
+        const bool far_x = geometry_.in_channels > 1 && real(geometry_.x_bytes()) >= settings_.profile->far_copy_from;
         const auto of_block = [&](std::int64_t i) {
             const Geometry g = inner(i);
             const auto cycles = [&](const Shape &shape, std::int64_t channels) {
@@ -304,9 +303,8 @@ class LayoutTranspose : public ComposedPlan {
                             part(weights.b, geometry.out_channels * size_of(g.b_dtype))};
         convtranspose::Block w, b;
         if (dtype_ != g.dtype) {
-            Status status = widen_weights(&own.w, g.w_dtype, geometry.w_bytes(), settings_.allocator, &w);
-            if (status) status = widen_weights(&own.b, g.b_dtype, geometry.b_bytes(), settings_.allocator, &b);
-            if (!status) return status;
+            TRY(widen_weights(&own.w, g.w_dtype, geometry.w_bytes(), settings_.allocator, &w));
+            TRY(widen_weights(&own.b, g.b_dtype, geometry.b_bytes(), settings_.allocator, &b));
         }
         if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
         return plan_layer(geometry, settings_, own, plan);
@@ -325,7 +323,7 @@ class LayoutTranspose : public ComposedPlan {
             }
             if (!block.plan) {
                 std::unique_ptr<SubPlan> made;
-                if (Status status = plan(i, &made); !status) return status;
+                TRY(plan(i, &made));
                 block.plan = std::move(made);
             }
             blocks_.push_back(std::move(block));
@@ -377,7 +375,7 @@ class LayoutTranspose : public ComposedPlan {
             own.y = y_there;
             own.y_strides = dense_strides(inner.y_shape);
         }
-        if (Status status = block.plan->run(own, workspace); !status) return status;
+        TRY(block.plan->run(own, workspace));
         if (!y_in_both)
             transpose(to_y_, inner.y_shape.data(), inner.layout, {y_there, type_of(y_dtype_)}, own.y_strides,
                       {y, type_of(geometry_.y_dtype)}, t.y_strides);

@@ -133,6 +133,8 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         axis.stride = 1;
         axis.dilation = axis.offset_step;
         const Range x = read_by(r, geometry_.axes[a]);
+        if (x.end - x.begin < axis.in)
+            g.x_part_of_bytes = std::max(geometry_.x_part_of_bytes, static_cast<std::int64_t>(geometry_.x_bytes()));
         axis.in = x.end - x.begin;
         axis.pad_begin = r.q_begin - x.begin;
         axis.kernel_step = -1;

@@ -319,7 +319,7 @@ size_t convt_device_count(const char *kind) {
     size_t count = 0;
     guarded([&]() -> Status {
         const DeviceTable *table = nullptr;
-        if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
+        TRY(device_table_of(kind ? kind : "", &table));
         DeviceError error;
         const int n = table->backend->count(&error);
         if (n < 0) return to_status(false, error);
@@ -334,7 +334,7 @@ const char *convt_device_description(const char *kind, size_t index) {
     static CONVTRANSPOSE_THREAD_LOCAL char text[512];
     const convt_status status = guarded([&]() -> Status {
         const DeviceTable *table = nullptr;
-        if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
+        TRY(device_table_of(kind ? kind : "", &table));
         if (index > static_cast<size_t>(std::numeric_limits<int>::max())) {
             return unsupported("there is no device ", index, " of ", kind);
         }

@@ -1,4 +1,4 @@
-// A failure is a status with a code, and a message that is concatenated from its parts.
+// A failure is a status with a code, and a message that is concatenated from its parts. Numbers are written, and read, as C does.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TextStream : std::ostringstream {
     }
 };
 
-// Reads a finite number that is all of the text, likewise as C writes it. Returns false if it is none.
+// Reads a finite number that is all of the text. Returns false if it is none.
 inline bool read_number(const std::string &text, double *number) {
     std::istringstream stream(text);
     stream.imbue(std::locale::classic());

@@ -6,8 +6,8 @@
 
 namespace convtranspose {
 
-// The value is never destroyed, as threads may use it while the process ends: objects of this class must be static. Threads
-// that race to make it make one each, and all use the one that was stored first. There is no lock: if a process forks while
+// The value is never destroyed, as threads may use it while the process ends: a Once that is no Lazy must be static. Threads that
+// race to make the value make one each, and all use the one that was stored first. There is no lock: if a process forks while
 // another thread holds a lock, nothing ever releases it in the child.
 template<typename T>
 class Once {

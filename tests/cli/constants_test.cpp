@@ -126,14 +126,26 @@ TEST_F(OneWeight, MayComeFromIntegersOf16And4Bits) {
 }
 
 TEST_F(OneWeight, ZeroPointsHaveTheTypeOfWhatTheyAreOf) {
-    onnx::ModelProto m = model(Proto::FLOAT, tensor("w", Proto::INT32, kOne));
-    *m.mutable_graph()->add_initializer() = tensor("scale", Proto::FLOAT, {{}, {1}});
-    *m.mutable_graph()->add_initializer() = tensor("zero", Proto::UINT8, {{}, {0}});
-    add_node(m.mutable_graph(), "DequantizeLinear", "", {"w", "scale", "zero"}, "W");
-    const Outcome outcome = verify(m, Proto::FLOAT, {});
-    EXPECT_EQ(outcome.status, 0) << outcome;
-    EXPECT_NE(outcome.out.find("its zero point is u8, its input s32; they must have one type"), std::string::npos)
-        << outcome;
+    struct Case {
+        int w, zero;
+        const char *message;
+    };
+    for (const Case &c :
+         {Case{Proto::INT32, Proto::UINT8, "its zero point is UINT8, its input INT32; they must have"},
+          Case{Proto::INT16, Proto::UINT16, "its zero point is UINT16, its input INT16; they must have"},
+          Case{Proto::INT16, Proto::INT32, "its zero point is INT32, its input INT16; they must have"}}) {
+        onnx::TensorProto w = tensor("w", Proto::INT32, kOne, Storage::typed),
+                          zero = tensor("zero", Proto::INT32, {{}, {0}}, Storage::typed);
+        w.set_data_type(c.w);
+        zero.set_data_type(c.zero);
+        onnx::ModelProto m = model(Proto::FLOAT, w);
+        *m.mutable_graph()->add_initializer() = tensor("scale", Proto::FLOAT, {{}, {1}});
+        *m.mutable_graph()->add_initializer() = zero;
+        add_node(m.mutable_graph(), "DequantizeLinear", "", {"w", "scale", "zero"}, "W");
+        const Outcome outcome = verify(m, Proto::FLOAT, {});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+        EXPECT_NE(outcome.out.find(c.message), std::string::npos) << outcome;
+    }
 }
 
 TEST_F(OneWeight, TypesOfOldCastsAreNames) {

@@ -222,7 +222,7 @@ TEST_F(Tune, WhatIsNoLayerIsRefused) {
     EXPECT_NE(huge.err.find("exceed"), std::string::npos) << huge; // and not the memory
 }
 
-// As the package of the library does.
+// The package of the library asks for threads under the same condition.
 TEST(Emit, LinksThreadsIfTheLibraryHasThem) {
     namespace fs = std::filesystem;
     const TemporaryFolder folder;

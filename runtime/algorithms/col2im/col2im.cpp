@@ -124,7 +124,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.y_dtype = sum_dtype_;
     g.out_channels = elements();
     g.set_shapes();
-    g.x_part_of_bytes = static_cast<std::int64_t>(geometry_.x_bytes());
+    g.x_part_of_bytes = std::max(geometry_.x_part_of_bytes, static_cast<std::int64_t>(geometry_.x_bytes()));
     return g;
 }
 

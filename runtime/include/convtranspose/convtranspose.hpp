@@ -114,7 +114,7 @@ struct TensorView {
     void *data = nullptr;                    ///< The first element.
     convt_dtype dtype = CONVT_F32;           ///< Type of the elements.
     Shape shape;                             ///< Extents.
-    Shape strides;                           ///< Distances in elements; empty: dense.
+    Shape strides;                           ///< Distances in elements, as many as extents; empty: dense.
     convt_memory memory = CONVT_HOST_MEMORY; ///< Where the data is.
 };
 
@@ -123,7 +123,7 @@ struct ConstTensorView {
     const void *data = nullptr;              ///< The first element.
     convt_dtype dtype = CONVT_F32;           ///< Type of the elements.
     Shape shape;                             ///< Extents.
-    Shape strides;                           ///< Distances in elements; empty: dense.
+    Shape strides;                           ///< Distances in elements, as many as extents; empty: dense.
     convt_memory memory = CONVT_HOST_MEMORY; ///< Where the data is.
 
     /// No tensor.
