@@ -217,13 +217,9 @@ class LayoutTranspose : public ComposedPlan {
     Strip strip(std::int64_t block) const {
         const AxisGeometry &axis = geometry_.axes.front();
         const std::int64_t begin = block * strip_q_ * axis.stride,
-                           end = std::min(begin + strip_q_ * axis.stride, axis.out),
-                           first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
-                           last = floor_div(end - 1 + axis.pad_begin, axis.stride);
-        if (axis.in == 0) return {0, 0, begin, end}; // a plan was reshaped to an empty x
-        // A strip has at least one element of x, even if none reaches it.
-        const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
-        return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
+                           end = std::min(begin + strip_q_ * axis.stride, axis.out);
+        const AxisGeometry::Inputs x = axis.read_by(begin, end);
+        return {x.begin, x.end, begin, end};
     }
 
     // Returns the layer of a block, in the other layout.

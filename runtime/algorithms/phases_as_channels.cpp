@@ -1,6 +1,12 @@
 #include "algorithms/phases_as_channels.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "base/division.h"
+#include "base/error.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 
@@ -104,16 +110,6 @@ void PhasesAsChannels::divide_at_crops() {
     layers_ = std::move(pieces);
 }
 
-// Returns the positions of x that a layer has along an axis: all, or those that it reads if they are less than half. Algorithms that
-// multiply or copy x before they look at y take the time of all that there are.
-PhasesAsChannels::Range PhasesAsChannels::read_by(const Phases &phases, const AxisGeometry &axis) {
-    if (axis.in == 0) return {0, 0}; // a plan was reshaped to an empty x
-    const std::int64_t begin =
-        std::clamp<std::int64_t>(phases.q_begin - (phases.taps - 1) * axis.offset_step, 0, axis.in - 1);
-    const std::int64_t end = std::clamp<std::int64_t>(phases.q_begin + phases.q_count, begin + 1, axis.in);
-    return 2 * (end - begin) < axis.in ? Range{begin, end} : Range{0, axis.in};
-}
-
 Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
     Geometry g = geometry_;
     g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
@@ -132,12 +128,14 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         axis.kernel = r.taps;
         axis.stride = 1;
         axis.dilation = axis.offset_step;
-        const Range x = read_by(r, geometry_.axes[a]);
-        if (x.end - x.begin < axis.in)
-            g.x_part_of_bytes = std::max(geometry_.x_part_of_bytes, static_cast<std::int64_t>(geometry_.x_bytes()));
-        axis.in = x.end - x.begin;
-        axis.pad_begin = r.q_begin - x.begin;
+        axis.pad_begin = r.q_begin;
         axis.kernel_step = -1;
+        // A layer that reads less than half of x has that part alone: some algorithms multiply or copy all of the x that they are given.
+        const AxisGeometry::Inputs x = axis.read_by(0, axis.out);
+        if (2 * (x.end - x.begin) >= axis.in) continue;
+        g.x_part_of_bytes = std::max(geometry_.x_part_of_bytes, static_cast<std::int64_t>(geometry_.x_bytes()));
+        axis.in = x.end - x.begin;
+        axis.pad_begin -= x.begin;
     }
     g.set_shapes();
     return g;
@@ -439,7 +437,8 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     const std::int64_t first_c = group * geometry_.in_channels_per_group();
     std::int64_t from = first_image * t.x_strides[0] + first_c * t.x_strides[at.channel];
     for (std::size_t a = 0; a < geometry_.axes.size(); a++) {
-        if (is_axis_split(a)) from += read_by(layer.axes[a], geometry_.axes[a]).begin * t.x_strides[at.first_axis + a];
+        const std::int64_t x_begin = is_axis_split(a) ? layer.axes[a].q_begin - g.axes[a].pad_begin : 0;
+        from += x_begin * t.x_strides[at.first_axis + a];
     }
     own.x = element_at(t.x, from, size_of(geometry_.dtype));
     own.x_strides = t.x_strides;

@@ -70,10 +70,6 @@ class PhasesAsChannels : public ComposedPlan {
         }
     };
 
-    struct Range {
-        std::int64_t begin, end;
-    };
-
     // An axis of a layer, and where its positions and phases are in y. The default is an axis that there is not.
     struct LayerAxis {
         std::int64_t start = 0, q_count = 1, count = 1, stride = 1, dilation = 1, out = 1, y_stride = 0;
@@ -107,7 +103,6 @@ class PhasesAsChannels : public ComposedPlan {
     void list_layers();               // those of the first channel, without plans
     void divide_at_crops();           // along w, so that whole positions may be written in place
     Geometry geometry_of(const Layer &layer) const;
-    static Range read_by(const Phases &phases, const AxisGeometry &axis);
     EstimatedCycles estimated_in_place(const WeightFacts &facts) const;
     EstimatedCycles estimated_moved(const WeightFacts &facts) const;
     double times() const { return real(geometry_.batch) / real(images_); }

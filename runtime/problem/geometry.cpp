@@ -361,6 +361,14 @@ Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
 
 } // namespace
 
+AxisGeometry::Inputs AxisGeometry::read_by(std::int64_t begin, std::int64_t end) const {
+    if (in == 0) return {0, 0};
+    const std::int64_t first = ceil_div(begin + pad_begin - (kernel - 1) * dilation, stride),
+                       last = floor_div(end - 1 + pad_begin, stride),
+                       inside = std::clamp<std::int64_t>(first, 0, in - 1);
+    return {inside, std::clamp<std::int64_t>(last + 1, inside + 1, in)};
+}
+
 void AxisGeometry::set_steps() {
     const std::int64_t common = std::gcd(stride, dilation);
     kernel_step = -(stride / common);

@@ -37,6 +37,10 @@ struct Taps {
 // stride. With g = gcd(stride, dilation), the kernel elements of a phase are therefore stride/g apart, and its input offsets
 // dilation/g.
 struct AxisGeometry {
+    struct Inputs {
+        std::int64_t begin, end;
+    };
+
     std::int64_t in = 0;     // input extent, may be 0
     std::int64_t out = 0;    // output extent, > 0
     std::int64_t kernel = 0; // kernel extent, > 0
@@ -51,6 +55,10 @@ struct AxisGeometry {
     std::int64_t pad_end() const {
         return (in - 1) * stride + (kernel - 1) * dilation + output_padding + 1 - pad_begin - out;
     }
+
+    // Returns the positions of x that outputs begin .. end - 1 may read: one at least, even if none reaches them, but none of an
+    // empty x.
+    Inputs read_by(std::int64_t begin, std::int64_t end) const;
 
     // Sets kernel_step and offset_step by stride and dilation.
     void set_steps();
