@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace convtranspose {
 
 std::initializer_list<Algorithm> algorithms() {

@@ -3,8 +3,13 @@
 // rows that is much of the work. With the batch as the innermost axis, of kernel extent 1, a tile holds the same position of
 // several images. A tap then leaves x for all of them or for none, and kernels leave such taps out. Weights do not change, and
 // x and y stay where they are. A single image of very few columns gains likewise, by tiles of one position.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "algorithms/algorithm.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 

@@ -1,8 +1,12 @@
 // This file moves the tensor of a layer whose output channels are phases into y. Where no tap reaches some of the phases, a piece
 // of y that fits in a near cache is filled with the bias, and what taps computed is spread over it at once.
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "algorithms/phases_as_channels.h"
+#include "base/division.h"
 
 namespace convtranspose {
 

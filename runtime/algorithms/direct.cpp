@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/shape.h"
 
 namespace convtranspose {
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "algorithms/direct.h"
+#include "base/error.h"
 #include "base/half.h"
+#include "base/shape.h"
 
 namespace convtranspose {
 

@@ -3,8 +3,17 @@
 // cuts y along each axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps
 // alone. Parts share packed weights if their kernels read the same layout.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "algorithms/algorithm.h"
+#include "base/division.h"
+#include "base/error.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 

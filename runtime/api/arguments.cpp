@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "base/division.h"
 #include "base/once.h"
@@ -166,10 +167,10 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
 
 Status choose_isa(const convt_options &o, PlanSettings *settings) {
     if (isas_built_in().empty()) {
-        return unsupported("no kernels for the CPU are linked into this program: libconvtranspose_float.a or "
-                           "_quantized.a must come before "
-                           "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
-                           "-u convt_quantized_kernels");
+        return unsupported(
+            "no kernels for the CPU are linked into this program: libconvtranspose_float.a or _quantized.a must "
+            "come before libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels "
+            "or -u convt_quantized_kernels");
     }
     if (o.variant) {
         settings->variant = o.variant;

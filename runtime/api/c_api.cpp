@@ -8,17 +8,24 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "algorithms/algorithm.h"
 #include "api/arguments.h"
 #include "api/known_structs.h"
+#include "base/error.h"
 #include "base/float_mode.h"
 #include "base/once.h"
 #include "base/parallel.h"
+#include "base/shape.h"
 #include "base/usable_cpus.h"
 #include "cpu/cpu.h"
+#include "gpu/device_plan.h"
 #include "kernels/kernel_tables.h"
+#include "plan/problem_plan.h"
+#include "problem/geometry.h"
 
 struct convt_plan {
     convtranspose::Geometry geometry;

@@ -1,4 +1,4 @@
-// A failure is a status with a code, and a message that is concatenated from its parts. Numbers are written, and read, as C does.
+// A failure is a status with a code, and a message that is concatenated from its parts.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,6 @@ struct TextStream : std::ostringstream {
         exceptions(badbit);
     }
 };
-
-// Reads a finite number that is all of the text. Returns false if it is none.
-inline bool read_number(const std::string &text, double *number) {
-    std::istringstream stream(text);
-    stream.imbue(std::locale::classic());
-    return (stream >> *number) && stream.peek() == std::istringstream::traits_type::eof();
-}
 
 template<typename... Parts>
 std::string concat(const Parts &...parts) {

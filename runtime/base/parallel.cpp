@@ -1,5 +1,7 @@
 #include "base/parallel.h"
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
 
 #include "base/error.h"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/number.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 

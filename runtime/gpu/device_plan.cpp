@@ -5,6 +5,7 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "kernel_contract/table_columns.h"
+#include "plan/explain.h"
 
 namespace convtranspose {
 

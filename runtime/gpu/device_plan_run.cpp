@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "base/shape.h"

@@ -1,5 +1,6 @@
 #include "kernels/kernel_tables.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>

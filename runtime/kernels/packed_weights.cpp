@@ -1,5 +1,6 @@
 #include "kernels/packed_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 

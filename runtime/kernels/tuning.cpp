@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"

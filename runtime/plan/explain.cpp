@@ -1,4 +1,5 @@
-// Says what a layer is, which plan it has, and why (problem_plan.h, layer_plan.h).
+#include "plan/explain.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -2,9 +2,12 @@
 // axes.
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "plan/layer_plan.h"
+#include "plan/problem_plan.h"
 
 namespace convtranspose {
 

@@ -58,10 +58,8 @@ class LayerPlan : public SubPlan {
     const QuantizationValues *quantization() const { return quantization_ ? &*quantization_ : nullptr; }
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
-    const std::vector<Candidate> &candidates() const {
-        return considered().candidates;
-    } // the kernels that were compared
-    // estimates of all algorithms that are not excluded
+    // Kernels that were compared, and estimates of all algorithms that are not excluded.
+    const std::vector<Candidate> &candidates() const { return considered().candidates; }
     const std::vector<AlgorithmEstimate> &estimates() const { return considered().estimates; }
     const std::vector<AbleCandidate> &able() const { return listed().able; } // all that can, the chosen one first
 

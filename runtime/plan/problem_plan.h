@@ -10,7 +10,6 @@
 #include "algorithms/algorithm.h"
 #include "problem/geometry.h"
 #include "problem/quantization.h"
-#include "selection/candidates.h"
 
 namespace convtranspose {
 
@@ -57,25 +56,5 @@ Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings
 // Plans a problem for the CPU. The arguments are those of LayerPlan::create().
 Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                    std::unique_ptr<ProblemPlan> *plan);
-
-// The rest is what explanations of plans for CPUs and for devices have in common.
-std::string formatted(const char *format, double number);
-
-// Returns the lines about a layer: its tensors, the taps of its axes, quantization, post-ops, and how much it computes and moves.
-// quantization: null if it arrives with each run. facts: those of quantized weights; null: not known yet. how: the way in which
-// post-ops are applied.
-std::string describe_layer(const Geometry &geometry, const QuantizationValues *quantization, const WeightFacts *facts,
-                           const std::string &how);
-
-struct ListedCandidate {
-    const char *name;
-    UnsupportedReason unsupported;
-    double cycles;
-    std::string details; // which follow the cycles
-    bool is_chosen;
-};
-
-// Lists the candidates that can compute the layer, by estimate, then the others, by the reason why they cannot.
-std::string list_of(std::vector<ListedCandidate> candidates);
 
 } // namespace convtranspose

@@ -1,5 +1,6 @@
 #include "problem/axis_plan.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <numeric>

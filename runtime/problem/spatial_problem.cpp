@@ -1,5 +1,7 @@
 #include "problem/spatial_problem.h"
 
+#include <cstddef>
+
 namespace convtranspose {
 
 bool SpatialProblem::reads_outside() const { return taps_leave_x[0] || taps_leave_x[1] || taps_leave_x[2]; }

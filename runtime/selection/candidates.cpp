@@ -1,12 +1,15 @@
 // Lists the candidates, and decides how each reads x. The figures behind these rules: docs/measurements/2026-11-26-estimates.md.
 #include "selection/candidates.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "base/division.h"
 #include "base/shape.h"
 #include "kernel_contract/fetching.h"
+#include "kernels/kernel_tables.h"
+#include "kernels/packed_weights.h"
 
 namespace convtranspose {
 

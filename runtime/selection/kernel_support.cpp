@@ -1,9 +1,13 @@
 // Decides whether a variant can compute a problem, and says why not.
 #include "selection/candidates.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "base/division.h"
+#include "kernels/kernel_tables.h"
 
 namespace convtranspose {
 

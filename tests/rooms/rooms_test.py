@@ -13,7 +13,7 @@ ROOMS = ["api", "gpu", "plan", "algorithms", "direct", "selection", "cost", "ker
 # The headers of a room that others include. All others are private to it.
 PUBLIC = {
     "gpu": ["device_plan.h"],
-    "plan": ["problem_plan.h"],
+    "plan": ["explain.h", "problem_plan.h"],
     "algorithms": ["algorithm.h"],
     "direct": ["copy_box.h", "direct_plan.h", "operands.h"],
     "selection": ["candidates.h"],
@@ -21,7 +21,7 @@ PUBLIC = {
     "kernels": ["halide_buffer.h", "kernel_tables.h", "packed_weights.h", "post_ops.h", "tuning.h", "variant.h"],
     "cpu": ["cost_profile.h", "cpu.h"],
     "problem": ["axis_plan.h", "geometry.h", "quantization.h", "spatial_problem.h"],
-    "base": ["allocator.h", "division.h", "error.h", "float_mode.h", "half.h", "once.h", "parallel.h", "shape.h",
+    "base": ["allocator.h", "division.h", "error.h", "float_mode.h", "half.h", "number.h", "once.h", "parallel.h", "shape.h",
              "usable_cpus.h"],
 }
 # Folders that every room may include; the build makes the last from data of a room (runtime/cost/profiles.py).

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "base/division.h"
+#include "base/error.h"
 #include "base/half.h"
 #include "kernel_contract/fetching.h"
 

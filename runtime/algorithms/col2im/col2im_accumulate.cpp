@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "algorithms/col2im/col2im.h"
+#include "base/division.h"
 #include "cost/cost.h"
+#include "kernels/halide_buffer.h"
 
 namespace convtranspose {
 

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <utility>
 
+#include "base/division.h"
+#include "base/error.h"
 #include "kernel_contract/fetching.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 
