@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "kernels/tuning.h"
@@ -24,6 +25,23 @@ template<typename F>
 void for_each_kernel_table(const F &f) {
     const KernelTable *table;
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
+}
+
+// Calls f for each variant that can be used where `isa` is asked for, in the order of the tables.
+template<typename F>
+void for_each_variant(Isa isa, const F &f) {
+    std::array<std::array<bool, 2>, std::size(kIsas)> belong =
+        {}; // asking for each of a thousand variants takes longer
+    for (const IsaFacts &own : kIsas) {
+        for (const bool floats : {false, true})
+            belong[static_cast<std::size_t>(own.value)][floats] = belongs_to(own.value, floats, isa);
+    }
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) {
+            const Variant &v = table.variants[i];
+            if (belong[static_cast<std::size_t>(v.isa)][is_float(v.arithmetic)]) f(v);
+        }
+    });
 }
 
 // These kernels differ from another one only in their tiles, which have at most three quarters of its columns. They read the

@@ -70,15 +70,16 @@ inline std::int64_t weight_size(const Variant &v) {
     return light == CONVT_F32 ? operand_size(v) : static_cast<std::int64_t>(convt_dtype_size(light));
 }
 
-// True if the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
+// True if variants of `own` can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
 // their own for what gains by them, and the rest is that of the ISA that they add to.
-inline bool belongs_to(const Variant &v, Isa isa) {
-    if (v.isa == isa) return true;
-    if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true; // CPUs with dot products have f16 too
-    if (isa == Isa::kAvx512Vnni && !is_float(v.arithmetic)) return false; // it has integer variants for all
+constexpr bool belongs_to(Isa own, bool of_floats, Isa isa) {
+    if (own == isa) return true;
+    if (isa == Isa::kNeonDotprod && own == Isa::kNeonFp16) return true; // CPUs with dot products have f16 too
+    if (isa == Isa::kAvx512Vnni && !of_floats) return false;            // it has integer variants for all
     const Isa other = facts_of(isa).adds_to;
-    return other != isa && belongs_to(v, other);
+    return other != isa && belongs_to(own, of_floats, other);
 }
+inline bool belongs_to(const Variant &v, Isa isa) { return belongs_to(v.isa, is_float(v.arithmetic), isa); }
 
 // The ISA whose kernels of floats, other than variants, serve another: those have no use for dot products, and compute in f32.
 constexpr Isa isa_of_floats(Isa isa) {

@@ -203,12 +203,8 @@ std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, con
 std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile,
                                   const char *only) {
     std::vector<Candidate> list;
-    for_each_kernel_table([&](const KernelTable &table) {
-        for (std::size_t i = 0; i < table.variant_count; i++) {
-            const Variant &v = table.variants[i];
-            const bool is_wanted = belongs_to(v, isa) && (!only || std::strcmp(v.name, only) == 0);
-            if (is_wanted) list.push_back(candidate(v, problem, profile));
-        }
+    for_each_variant(isa, [&](const Variant &v) {
+        if (!only || std::strcmp(v.name, only) == 0) list.push_back(candidate(v, problem, profile));
     });
     return list;
 }
@@ -216,9 +212,12 @@ std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const 
 double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile, const WeightFacts &facts) {
     SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
     problem.facts = facts;
-    const std::vector<Candidate> list = candidates(problem, isa, profile);
-    const Candidate *const best = cheapest(list);
-    return best ? best->cost : std::numeric_limits<double>::infinity();
+    double least = std::numeric_limits<double>::infinity();
+    for_each_variant(isa, [&](const Variant &v) {
+        const Candidate c = candidate(v, problem, profile);
+        if (!c.unsupported.text) least = std::min(least, c.cost);
+    });
+    return least;
 }
 
 } // namespace convtranspose
