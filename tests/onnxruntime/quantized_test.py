@@ -340,10 +340,13 @@ class CommandLine(Chain):
             file.write_bytes(proto.SerializeToString())
             command = [sys.executable, "-B", "-m", "convtranspose", "explain", "--json", "--threads", threads, str(file)]
             layer, = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-            record = json.loads(convtranspose.Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype="float32").record)
             chosen = layer["candidates"][1]["name"]  # which the estimate does not choose
-            record |= {"problem": layer["problem"], "isa": layer["isa"], "variant": chosen, "threads": 0, "ms": 1.5}
-            records.write_text(json.dumps(record) + "\n")
+            lines = []
+            for dtype in ("float32", "uint8"):  # whose records may be of different ISAs
+                record = json.loads(convtranspose.Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype=dtype).record)
+                record |= {"problem": layer["problem"], "variant": chosen, "threads": 0, "ms": 1.5}
+                lines.append(json.dumps(record) + "\n")
+            records.write_text("".join(lines))
             code = ("import sys, convtranspose.onnxruntime as ct\n"
                     "ct.session(sys.stdin.buffer.read(), explain=1, threads=sys.argv[1], tuning=sys.argv[2])")
             told = subprocess.run([sys.executable, "-B", "-c", code, threads, str(records)], input=proto.SerializeToString(),

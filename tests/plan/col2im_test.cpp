@@ -220,10 +220,12 @@ TEST(Col2im, WeightsOfARun) {
 // that is further away.
 TEST(Col2im, HoldsAStripOfColumns) {
     const Problem problem = parse_problem("f32 nchw n1 ic96 oc2 i320x62 k6x6 s3x3 d2x2 bias");
-    const Plan plan = plan_of(problem, draw(problem, 3));
+    Options options;
+    options.variant = "col2im";
+    const Plan plan = plan_of(problem, draw(problem, 3), options);
     ASSERT_TRUE(is_chosen(plan)) << plan.explain();
     const Problem smaller = parse_problem("f32 nchw n1 ic96 oc2 i160x62 k6x6 s3x3 d2x2 bias");
-    EXPECT_EQ(plan.workspace_bytes(), plan_of(smaller, draw(smaller, 3)).workspace_bytes());
+    EXPECT_EQ(plan.workspace_bytes(), plan_of(smaller, draw(smaller, 3), options).workspace_bytes());
 }
 
 TEST(Col2im, IsNotForDeepLayersOfLargeImages) {
