@@ -67,8 +67,8 @@ def times_of(worker, line, options):
                 raise
             print(f"{line}: {name}: {error}", file=sys.stderr)
     time_ready()
-    kept = ("package", "kernels", "cpu", "isa", *(("measured", "planning_ms") if measuring else ()))
-    row = {**{key: plan[key] for key in kept}, "problem": line,
+    kept = ("package", "kernels", "cpu", *(("measured", "planning_ms") if measuring else ()))
+    row = {**{key: plan[key] for key in kept}, "isa": plan["allowed_isa"], "problem": line,
            "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
     if options.inner:
         row["cycles"] = {name: cycles for cycles, name in estimates if not name.startswith("reference_")}

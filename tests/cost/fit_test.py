@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """bench/cost/fit.py and collect.py: what they write, and what they refuse, with commands and workers that are played."""
+import argparse
 import json
 import pathlib
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 COST = pathlib.Path(__file__).parents[2] / "bench" / "cost"
 sys.path.insert(0, str(COST))
 
+import collect  # noqa: E402
 import fit  # noqa: E402
 
 LINE = {"cost_profile": {"latency": 4}}
@@ -30,6 +32,17 @@ class Options:
         self.output, self.convtranspose = folder / "tuning.jsonl", folder / "calibrate"
         self.convtranspose.write_text(CALIBRATE)
         self.convtranspose.chmod(0o755)
+
+
+class PlayedWorker:
+    """One whose records of floats are of another ISA than the kernels that a plan may take."""
+
+    process = None
+
+    def ask(self, do, **_):
+        plan = {"package": "0", "kernels": "0", "cpu": "a CPU", "isa": "avx512", "allowed_isa": "amx", "variant": "fast",
+                "candidates": ["fast", "slow"], "cycles": [1, 2]}
+        return {"plan": plan, "try": {}, "time": {"results": [{"variant": "fast", "ms": 1.5}]}}[do]
 
 
 class Fit(unittest.TestCase):
@@ -58,6 +71,10 @@ class Fit(unittest.TestCase):
         times = self.folder / "times.jsonl"
         times.write_text("".join(json.dumps({"problem": "a", "isa": "avx2", "ms": {"a": 1, "b": 2}}) + "\n" for _ in range(2)))
         self.assertIn("2 layers were timed", self.refusal("fit.py", times, "--report", "--worker", "no worker"))
+
+    def test_lines_name_the_isa_whose_kernels_were_timed(self):
+        options = argparse.Namespace(measure=None, isa="", factor=4, most=12, each=0.01, alone=True, inner=False)
+        self.assertEqual(collect.times_of(PlayedWorker(), "bf16 a", options)["isa"], "amx")
 
     def test_layers_that_there_are_none_of_are_refused(self):
         refusal = self.refusal("collect.py", self.folder / "times.jsonl", "--most-macs", "1000")

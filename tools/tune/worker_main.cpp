@@ -2,9 +2,10 @@
 // a line comes in, one goes out; a candidate that crashes or hangs takes only this process with it.
 //
 //     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1, "device": "" or "cuda" ...}
-//         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
-//             "candidates": [...], "cycles": [their estimates], "macs": ..., "peak_gflops": ...}; with "measure": MS also
-//             "measured": the choice of a plan that measures for so long, "planning_ms": how long it took
+//         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": that of records, "allowed_isa": that of the plan's options,
+//             "problem": ..., "variant": the default choice, "candidates": [...], "cycles": [their estimates], "macs": ...,
+//             "peak_gflops": ...}; with "measure": MS also "measured": the choice of a plan that measures for so long,
+//             "planning_ms": how long it took
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "try", "variant": name}  -> {"ms": its first run}: it is planned, run once and checked, and kept to be timed
 //     {"do": "time", "variants": [names], "seconds": of each}
@@ -237,6 +238,7 @@ class Worker {
                        {"package", CONVT_VERSION},
                        {"kernels", convt_kernels_version()},
                        {"isa", record_isa()},
+                       {"allowed_isa", contest_->isa.empty() ? best_isa() : contest_->isa},
                        {"problem", convt_plan_problem(plan.get())},
                        {"variant", contest_->choice},
                        {"candidates", candidates},
@@ -322,7 +324,7 @@ class Worker {
     // The ISA as records have it.
     std::string record_isa() const {
         if (contest_->session) return contest_->device;
-        std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        const std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
         return is_integer(contest_->layer.problem.dtype) ? name : isa_name(isa_of_floats(isa_of(name)));
     }
 
