@@ -112,8 +112,8 @@ ROOMS = [
     ("include", "the public headers, which every room may include", "#dbe9f4"),
     ("api", "checks C arguments, contains exceptions", "#dbe9f4"),
     ("gpu", "plans for devices, and their drivers", "#e6e0f0"),
-    ("plan", "chooses an algorithm, owns weights and workspaces; explain", "#fdf0d5"),
-    ("algorithms", "ways to compute a layer, a file pair each", "#fdf0d5"),
+    ("plan", "of a problem: unit axes, conversions, measuring; explain", "#fdf0d5"),
+    ("algorithms", "ways to compute a layer, and the choice among them", "#fdf0d5"),
     ("direct", "one kernel over one layer: blocking, packing of x, calls", "#fdf0d5"),
     ("selection", "which kernels can, how they read x, which is cheapest", "#e3f1e3"),
     ("cost", "estimates, and the profiles that they are computed from", "#e3f1e3"),
@@ -169,7 +169,7 @@ def run():
     steps = [
         ("resolve", ["attributes and shapes", "\u2192 extents, pads, taps", "or a status with the rule"], "problem/"),
         ("ask", ["every algorithm:", "can you, and at", "how many cycles?"], "algorithms/"),
-        ("choose", ["forced by name,", "a tuning record,", "or the least estimate"], "plan/"),
+        ("choose", ["forced by name,", "a tuning record,", "or the least estimate"], "algorithms/"),
         ("build", ["pack the weights once;", "plan strips and tasks", "for the threads"], "direct/"),
     ]
     for i, (name, lines, room) in enumerate(steps):

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace convtranspose {
 
 std::initializer_list<Algorithm> algorithms() {
@@ -30,31 +28,5 @@ const Algorithm *find_algorithm(const std::string &name) {
 std::uint32_t bit_of(const Algorithm &algorithm) { return std::uint32_t{1} << (&algorithm - algorithms().begin()); }
 
 std::uint32_t all_but_direct() { return ~bit_of(*find_algorithm("direct")); }
-
-std::string AlgorithmPlan::reason(const ChoiceReason &why) const {
-    return concat(summary(), ": ", why.text, why.note.empty() ? "" : " (", why.note, why.note.empty() ? "" : ")");
-}
-
-std::size_t AlgorithmPlan::packed_bytes() const {
-    const std::vector<const SubPlan *> plans = layers();
-    std::size_t bytes = 0;
-    for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
-        const bool shares = std::any_of(plans.begin(), plan, [&](const SubPlan *before) {
-            return before == *plan || (*plan)->shares_weights_of(*before);
-        });
-        if (!shares) bytes += (*plan)->packed_bytes();
-    }
-    return bytes;
-}
-
-bool AlgorithmPlan::shares_weights_of(const AlgorithmPlan &other) const {
-    return layers().front()->shares_weights_of(*other.layers().front());
-}
-
-void AlgorithmPlan::for_each_kernel(const std::function<void(const char *)> &f) const {
-    for (const SubPlan *const layer : layers()) {
-        for (const char *const name : layer->kernels()) f(name);
-    }
-}
 
 } // namespace convtranspose

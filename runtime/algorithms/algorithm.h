@@ -1,9 +1,8 @@
 // This is the interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not,
-// estimates how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other
-// shapes gets their plans from plan_layer().
+// estimates how long it takes, and is built only if it is chosen. Algorithms that compute a layer through layers of other shapes
+// have a base class of their own (composed_plan.h).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -78,34 +77,6 @@ struct RunTensors {
     void *stream = nullptr;
 };
 
-// A SubPlan is the plan of a layer that an algorithm computes another layer through.
-class SubPlan {
-  public:
-    virtual ~SubPlan() = default;
-
-    virtual const Geometry &geometry() const = 0;
-    virtual const DirectPlan &direct() const = 0; // its own, or that of the first layer behind it
-    virtual bool weights_at_run_time() const = 0;
-    virtual std::size_t workspace_bytes() const = 0;
-    virtual std::size_t packed_bytes() const = 0;
-    virtual bool shares_weights_of(const SubPlan &other) const = 0;
-    virtual const std::vector<const char *> &kernels() const = 0; // all that a run may call
-
-    virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
-    // Plans the layer for other extents of x, with the same weights, on at most these threads.
-    virtual Status reshape(const Geometry &geometry, const Parallel &parallel,
-                           std::unique_ptr<SubPlan> *plan) const = 0;
-    // Plans the layer for other constant weights of the same shape, with the same kernel if they allow it. Layers of floats
-    // only.
-    virtual Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
-};
-
-// Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
-double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
-// Plans another layer by the best algorithm.
-Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
-                  std::unique_ptr<SubPlan> *plan);
-
 // This says why an algorithm was chosen.
 struct ChoiceReason {
     enum Kind { kByName, kByRecord, kByEstimate } kind = kByEstimate;
@@ -136,19 +107,18 @@ class AlgorithmPlan {
     virtual std::unique_ptr<AlgorithmPlan> replan(const AlgorithmProblem & /*problem*/) const { return nullptr; }
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // workspace: aligned to 64 bytes
 
-    virtual std::string summary() const { return {}; } // what it does with this layer, for people; reason() has it
-    virtual std::string reason(const ChoiceReason &why) const;
+    virtual std::string reason(const ChoiceReason &why) const = 0; // for people; says what it does with this layer, too
     // The kernel that computes the layer as it is; null: other layers are computed.
     virtual const char *own_kernel() const { return nullptr; }
     virtual bool follows_record() const { return false; } // true: own_kernel() is what a tuning record names
-    virtual std::vector<const SubPlan *> layers() const { return {}; } // plans that it computes the layer through
-    virtual const DirectPlan &direct() const { return layers().front()->direct(); }
-    virtual bool weights_at_run_time() const { return false; }
+    virtual const DirectPlan &
+    direct() const = 0; // its own, or that of the first layer that it computes the layer through
+    virtual bool weights_at_run_time() const = 0;
     virtual bool applies_post_ops() const { return false; } // false: the caller applies them to all of y
     virtual std::uint64_t workspace_bytes() const = 0;
-    virtual std::size_t packed_bytes() const;                         // shared weights count once
-    virtual bool shares_weights_of(const AlgorithmPlan &other) const; // other: by the same algorithm
-    virtual void for_each_kernel(const std::function<void(const char *)> &f) const;
+    virtual std::size_t packed_bytes() const = 0;
+    virtual bool shares_weights_of(const AlgorithmPlan &other) const = 0;               // other: by the same algorithm
+    virtual void for_each_kernel(const std::function<void(const char *)> &f) const = 0; // all that a run may call
     virtual std::vector<Candidate> take_candidates() { return {}; } // the kernels that were compared
 
   protected:
@@ -166,33 +136,6 @@ inline PlanSettings for_layers(const PlanSettings &settings) {
     own.measuring_ms = 0;
     return own;
 }
-
-// A ComposedPlan computes its layer, but for the post-ops, through other layers.
-class ComposedPlan : public AlgorithmPlan {
-  protected:
-    ComposedPlan(const Geometry &geometry, const PlanSettings &settings)
-        : geometry_(geometry), threads_(settings.parallel), settings_(for_layers(settings)) {
-        geometry_.post_ops = {};
-    }
-
-    // Has each thread take whole layers, which then run on one thread each.
-    void take_whole_layers() {
-        workers_ = threads_.threads;
-        settings_.parallel = Parallel();
-    }
-
-    // Sets layer_bytes_, when the layers are planned.
-    void size_layers() {
-        for (const SubPlan *const layer : layers())
-            layer_bytes_ = std::max(layer_bytes_, round_up(layer->workspace_bytes()));
-    }
-
-    Geometry geometry_;     // without post-ops
-    Parallel threads_;      // of the whole algorithm
-    PlanSettings settings_; // for the layers
-    int workers_ = 1;       // threads that take whole layers, each with a workspace of its own; 1: all share each layer
-    std::uint64_t layer_bytes_ = 0; // the workspace that any layer needs
-};
 
 // Returns null and sets *why if the algorithm does not support the layer.
 using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, UnsupportedReason *why);
@@ -237,49 +180,6 @@ constexpr const char *kNeedsThreeAxes = "more than three spatial axes";
 constexpr const char *kNeedsElements = "x or y has no elements";
 inline bool has_elements(const Geometry &geometry) {
     return volume(geometry.x_shape) > 0 && volume(geometry.y_shape) > 0;
-}
-
-// Returns the status of a reshaped plan whose own tensor, `what`, has more elements than kernels count.
-inline Status too_large_to_reshape(const char *algorithm, const Geometry &geometry, const char *what,
-                                   std::int64_t elements) {
-    return overflow("a plan by ", algorithm, " cannot be reshaped to x_shape ", to_string(geometry.x_shape), ": ", what,
-                    " has ", elements, " elements, may have ", kMostElements,
-                    " at most; a new plan of that shape has another algorithm");
-}
-
-// Returns a layer of one row of positions, each with one tap: a product of matrices. Its shapes are to be set.
-inline Geometry row_of(const Geometry &geometry, std::int64_t positions) {
-    Geometry g = geometry;
-    g.post_ops = {};
-    g.axes = {pointwise_axis(positions)};
-    return g;
-}
-
-// Returns the plans of pieces that have one each.
-template<typename Pieces>
-std::vector<const SubPlan *> plans_of(const Pieces &pieces) {
-    std::vector<const SubPlan *> plans;
-    plans.reserve(pieces.size());
-    for (const auto &piece : pieces) plans.push_back(piece.plan.get());
-    return plans;
-}
-
-// Returns true if there are enough tasks for threads to take whole ones, each with a workspace of its own: several for each
-// thread, or the same number for all.
-inline bool are_enough_for_each(std::int64_t tasks, std::int64_t threads) {
-    return threads > 1 && (tasks >= 4 * threads || tasks % threads == 0);
-}
-
-// Runs tasks as Parallel::for_each_by() does. Returns the first failure, after which no more tasks begin.
-template<typename Task>
-Status run_by(const Parallel &parallel, int workers, std::int64_t count, const Task &task) {
-    Status failure;
-    std::atomic<bool> failed{false};
-    parallel.for_each_by(workers, count, [&](std::int64_t i, std::int64_t worker) {
-        if (failed) return;
-        if (Status status = task(i, worker); !status && !failed.exchange(true)) failure = std::move(status);
-    });
-    return failure;
 }
 
 } // namespace convtranspose

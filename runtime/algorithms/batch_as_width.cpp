@@ -6,9 +6,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "selection/candidates.h"
 
 namespace convtranspose {
@@ -47,19 +46,15 @@ class BatchAsWidth : public ComposedPlan {
         return is_row() ? "images side by side, as the positions of a row"
                         : "the layer as it is: too few images for a row";
     }
-    std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
-    std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
-    Status build(const LayerWeights &weights) override {
-        return plan_layer(as_row(geometry_), settings_, weights, &plan_);
-    }
+    Status build(const LayerWeights &weights) override { return add_plan(as_row(geometry_), weights, nullptr, &plan_); }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem));
         Geometry layer = own->geometry_;
         const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
         if (may && own->cost_of(as_row(layer)) < own->cost_of(layer)) layer = as_row(layer);
-        TRY(plan_->reshape(layer, own->settings_.parallel, &own->plan_));
+        TRY(own->add_plan(layer, {}, plan_, &own->plan_));
         *made = std::move(own);
         return Status();
     }
@@ -83,7 +78,7 @@ class BatchAsWidth : public ComposedPlan {
     // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.
     bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    std::unique_ptr<SubPlan> plan_;
+    const LayerPlan *plan_ = nullptr;
 };
 
 std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &problem, UnsupportedReason *why) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "base/division.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -95,20 +95,17 @@ class LayoutTranspose : public ComposedPlan {
         return concat("as a layer with channels ", layout, at_once, ", x and y transposed (layout_transpose)");
     }
 
-    std::vector<const SubPlan *> layers() const override { return plans_of(blocks_); }
-    std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + x_bytes_ + y_bytes_); }
-
     Status build(const LayerWeights &weights) override {
-        std::unique_ptr<SubPlan> between; // the plan of a strip between the ends, whose weights all strips have
+        std::unique_ptr<LayerPlan> between; // the plan of a strip between the ends, whose weights all strips have
         if (strips_ > 1) TRY(plan_block(strips_ / 2, weights, &between));
-        return add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
+        return add_blocks([&](std::int64_t i, std::unique_ptr<LayerPlan> *plan) {
             return between ? between->reshape(inner(i), settings_.parallel, plan) : plan_block(i, weights, plan);
         });
     }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(problem.geometry, problem.settings, block_groups_));
-        TRY(own->add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
+        TRY(own->add_blocks([&](std::int64_t i, std::unique_ptr<LayerPlan> *plan) {
             const Block &from = blocks_[static_cast<std::size_t>(own->strips_ > 1 ? 0 : i)]; // of the same groups
             return from.plan->reshape(own->inner(i), own->settings_.parallel, plan);
         }));
@@ -118,9 +115,8 @@ class LayoutTranspose : public ComposedPlan {
 
     Status run(const RunTensors &t, char *workspace) const override {
         const std::int64_t blocks = block_count(), count = blocks * (geometry_.batch / images_);
-        return run_by(threads_, workers_, count, [&](std::int64_t task, std::int64_t worker) {
-            const Block &block = blocks_[static_cast<std::size_t>(task % blocks)];
-            return run_block(block, task / blocks, t, workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
+        return for_each_task(count, workspace, [&](std::int64_t task, char *own_workspace) {
+            return run_block(blocks_[static_cast<std::size_t>(task % blocks)], task / blocks, t, own_workspace);
         });
     }
 
@@ -128,7 +124,7 @@ class LayoutTranspose : public ComposedPlan {
     friend Proposer propose_layout_transpose;
 
     struct Block {
-        std::shared_ptr<const SubPlan> plan; // in the other layout; blocks of one shape and the same weights share it
+        const LayerPlan *plan; // in the other layout; blocks of one shape and the same weights share it
         std::int64_t first_group, x_begin, y_begin; // x_begin and y_begin: along the outermost axis
     };
     // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to phase 0.
@@ -276,7 +272,7 @@ class LayoutTranspose : public ComposedPlan {
     }
 
     double cycles_of_layers() const {
-        return of_blocks([&](std::int64_t i) { return estimate_layer(inner(i), settings_); });
+        return of_blocks([&](std::int64_t i) { return LayerPlan::estimate(inner(i), settings_); });
     }
 
     // Adds up of_block() over all blocks and images. All blocks but the last are alike, except for what the first reads of x.
@@ -287,7 +283,7 @@ class LayoutTranspose : public ComposedPlan {
         return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
     }
 
-    Status plan_block(std::int64_t block, const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
+    Status plan_block(std::int64_t block, const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) const {
         const Geometry geometry = inner(block);
         // Returns where the block's part of a tensor of weights begins. bytes: of the part.
         const auto part = [&](const void *data, std::uint64_t bytes) {
@@ -303,7 +299,7 @@ class LayoutTranspose : public ComposedPlan {
             TRY(widen_weights(&own.b, g.b_dtype, geometry.b_bytes(), settings_.allocator, &b));
         }
         if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
-        return plan_layer(geometry, settings_, own, plan);
+        return LayerPlan::create(geometry, settings_, own, plan);
     }
 
     // Plans all blocks, by plan(block, &made). Only strips at the ends differ from the others.
@@ -318,22 +314,16 @@ class LayoutTranspose : public ComposedPlan {
                 if (alike) block.plan = blocks_.back().plan;
             }
             if (!block.plan) {
-                std::unique_ptr<SubPlan> made;
+                std::unique_ptr<LayerPlan> made;
                 TRY(plan(i, &made));
-                block.plan = std::move(made);
+                block.plan = add_plan(std::move(made));
             }
-            blocks_.push_back(std::move(block));
-        }
-        plan_workspace();
-        return Status();
-    }
-
-    void plan_workspace() {
-        size_layers();
-        for (const Block &block : blocks_) {
             x_bytes_ = std::max(x_bytes_, round_up(block.plan->geometry().x_bytes()));
             y_bytes_ = std::max(y_bytes_, round_up(block.plan->geometry().y_bytes()));
+            blocks_.push_back(block);
         }
+        own_bytes_ = x_bytes_ + y_bytes_;
+        return Status();
     }
 
     Status run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {

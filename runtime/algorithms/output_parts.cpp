@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "base/division.h"
 #include "base/error.h"
 #include "selection/candidates.h"
@@ -93,14 +93,7 @@ class OutputParts : public ComposedPlan {
                       " the taps that read inside x there");
     }
 
-    std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
-    std::uint64_t workspace_bytes() const override { return workers_ * layer_bytes_; }
-
-    Status build(const LayerWeights &weights) override {
-        Part &first = parts_.front();
-        TRY(plan_layer(first.geometry, settings_, weights, &first.plan));
-        return reshape_parts(*first.plan, 1);
-    }
+    Status build(const LayerWeights &weights) override { return plan_parts(weights, nullptr); }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
@@ -111,7 +104,7 @@ class OutputParts : public ComposedPlan {
             for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
         }
         own->choose(list);
-        TRY(own->reshape_parts(*parts_.front().plan, 0));
+        TRY(own->plan_parts({}, parts_.front().plan));
         *made = std::move(own);
         return Status();
     }
@@ -120,14 +113,14 @@ class OutputParts : public ComposedPlan {
         const std::size_t first_axis = geometry_.dimensions().first_axis;
         const std::int64_t size = size_of(geometry_.y_dtype);
         const auto count = static_cast<std::int64_t>(parts_.size());
-        return run_by(threads_, workers_, count, [&](std::int64_t i, std::int64_t worker) {
+        return for_each_task(count, workspace, [&](std::int64_t i, char *own_workspace) {
             const Part &part = parts_[static_cast<std::size_t>(i)];
             RunTensors own = t;
             own.residual = nullptr;
             std::int64_t offset = 0;
             for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
             own.y = element_at(t.y, offset, size);
-            return part.plan->run(own, workspace + worker * layer_bytes_);
+            return part.plan->run(own, own_workspace);
         });
     }
 
@@ -140,7 +133,7 @@ class OutputParts : public ComposedPlan {
     struct Part {
         std::vector<std::int64_t> begin; // in y, for each axis
         Geometry geometry;
-        std::unique_ptr<SubPlan> plan;
+        const LayerPlan *plan = nullptr;
         double cost; // estimated, in cycles
     };
 
@@ -234,12 +227,12 @@ class OutputParts : public ComposedPlan {
         return least;
     }
 
-    // Plans the parts from `first` on with the weights of another plan.
-    Status reshape_parts(const SubPlan &from, std::size_t first) {
-        for (std::size_t i = first; i < parts_.size(); i++) {
-            TRY(from.reshape(parts_[i].geometry, settings_.parallel, &parts_[i].plan));
+    // Plans the parts with the weights of another plan or, if that is null, the first with these and the others with its.
+    Status plan_parts(const LayerWeights &weights, const LayerPlan *like) {
+        for (Part &part : parts_) {
+            TRY(add_plan(part.geometry, weights, like, &part.plan));
+            if (!like) like = part.plan;
         }
-        size_layers();
         return Status();
     }
 

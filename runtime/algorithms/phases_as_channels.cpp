@@ -63,7 +63,7 @@ std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phase_sets_of(const Axis
 // moved stays near.
 void PhasesAsChannels::list_layers() {
     std::vector<Layer> all(1);
-    all[0] = {{}, 0, repetitions() > 1 ? 1 : geometry_.out_channels, false, nullptr};
+    all[0] = {{}, 0, repetitions() > 1 ? 1 : geometry_.out_channels, false};
     for (std::size_t a = 0; a < geometry_.axes.size(); a++) {
         const AxisGeometry &axis = geometry_.axes[a];
         Phases whole;
@@ -72,7 +72,7 @@ void PhasesAsChannels::list_layers() {
         std::vector<Layer> longer;
         for (const Phases &r : is_axis_split(a) ? phase_sets_of(axis) : std::vector<Phases>{whole}) {
             for (const Layer &layer : all) {
-                longer.push_back(layer.without_plan());
+                longer.push_back(layer);
                 longer.back().axes.push_back(r);
             }
         }
@@ -94,7 +94,7 @@ void PhasesAsChannels::divide_at_crops() {
     for (const Layer &layer : layers_) {
         const Phases &r = layer.axes.back();
         const auto add = [&](std::int64_t q_begin, std::int64_t q_count, bool in_place) {
-            pieces.push_back(layer.without_plan());
+            pieces.push_back(layer);
             pieces.back().in_place = in_place;
             pieces.back().axes.back().q_begin = q_begin;
             pieces.back().axes.back().q_count = q_count;
@@ -317,7 +317,7 @@ QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q
     return own;
 }
 
-Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer) const {
+Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer) {
     const Geometry g = geometry_of(*layer);
     Block gathered;
     const std::uint64_t w_bytes = round_up(g.w_bytes()); // the bias is aligned, too
@@ -330,45 +330,48 @@ Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer
         values = quantization_of(*weights.quantization, *layer);
         own.quantization = &values;
     }
-    return plan_layer(g, settings_, own, &layer->plan);
+    return add_plan(g, own, nullptr, &layer->plan);
 }
 
 // Returns the last plan with the weights of a layer that writes as the layer does, or null. or_first: if there is none, the
 // first one with the weights.
-const SubPlan *PhasesAsChannels::plan_with_weights_of(const Layer &layer, bool or_first) const {
-    const SubPlan *first = nullptr, *alike = nullptr;
+const LayerPlan *PhasesAsChannels::plan_with_weights_of(const Layer &layer, bool or_first) const {
+    const LayerPlan *first = nullptr, *alike = nullptr;
     for (const Layer &other : layers_) {
         if (!other.plan || !other.has_weights_of(layer)) continue;
-        if (other.in_place == layer.in_place) alike = other.plan.get();
-        if (!first) first = other.plan.get();
+        if (other.in_place == layer.in_place) alike = other.plan;
+        if (!first) first = other.plan;
     }
     return alike || !or_first ? alike : first;
 }
 
-Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan) {
+// Plans all layers, for each channel: with the weights of another one, of this plan or of `from`, or else with these.
+Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const LayerWeights &weights) {
     const std::size_t of_channel = layers_.size();
     for (std::int64_t channel = 1; channel < repetitions(); channel++) {
         for (std::size_t i = 0; i < of_channel; i++) {
-            layers_.push_back(layers_[i].without_plan());
+            layers_.push_back(layers_[i]);
             layers_.back().channel = channel;
         }
     }
     for (Layer &layer : layers_) {
-        const SubPlan *other = plan_with_weights_of(layer, !from);
-        if (!other && from) other = from->plan_with_weights_of(layer, true);
-        TRY(other ? other->reshape(geometry_of(layer), settings_.parallel, &layer.plan) : plan(&layer));
+        const LayerPlan *like = plan_with_weights_of(layer, !from);
+        if (!like && from) like = from->plan_with_weights_of(layer, true);
+        TRY(like ? add_plan(geometry_of(layer), {}, like, &layer.plan) : plan_gathered(weights, &layer));
+        if (!layer.in_place) own_bytes_ = std::max(own_bytes_, round_up(layer.plan->geometry().y_bytes()));
     }
     return Status();
 }
 
 Status PhasesAsChannels::build(const LayerWeights &weights) {
-    TRY(plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); }));
+    TRY(plan_layers(nullptr, weights));
     if (folds()) {
         PlanSettings settings = settings_;
         settings.excluded = all_but_direct();
-        TRY(plan_layer(geometry_, settings, weights, &for_gaps_));
+        std::unique_ptr<LayerPlan> for_gaps;
+        TRY(LayerPlan::create(geometry_, settings, weights, &for_gaps));
+        for_gaps_ = add_plan(std::move(for_gaps));
     }
-    plan_workspace();
     return has_gaps_ ? make_bias(weights.b) : Status();
 }
 
@@ -379,10 +382,8 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
         return too_large_to_reshape(name, problem.geometry, "what is rearranged", elements);
     }
     if (has_gaps_) TRY(own->make_bias(bias_.data()));
-    // Every layer finds one of its weights here.
-    TRY(own->plan_layers(this, nullptr));
-    if (for_gaps_) TRY(for_gaps_->reshape(own->geometry_, own->settings_.parallel, &own->for_gaps_));
-    own->plan_workspace();
+    TRY(own->plan_layers(this, {})); // every layer finds one of its weights here
+    if (for_gaps_) TRY(own->add_plan(own->geometry_, {}, for_gaps_, &own->for_gaps_));
     *made = std::move(own);
     return Status();
 }
@@ -397,19 +398,6 @@ Status PhasesAsChannels::make_bias(const void *b) {
 std::string PhasesAsChannels::summary() const {
     return concat("phases of ", of_all_axes_ ? "all axes" : "w", " as output channels, of ", layers_.size(),
                   " layers of stride 1", of_all_axes_ ? ", rearranged" : "");
-}
-
-std::vector<const SubPlan *> PhasesAsChannels::layers() const {
-    std::vector<const SubPlan *> plans = plans_of(layers_);
-    if (for_gaps_) plans.push_back(for_gaps_.get());
-    return plans;
-}
-
-void PhasesAsChannels::plan_workspace() {
-    size_layers();
-    for (const Layer &layer : layers_) {
-        if (!layer.in_place) depth_bytes_ = std::max(depth_bytes_, round_up(layer.plan->geometry().y_bytes()));
-    }
 }
 
 Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {

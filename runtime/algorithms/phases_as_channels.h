@@ -17,26 +17,24 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <string>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "base/division.h"
 
 namespace convtranspose {
 
 class PhasesAsChannels : public ComposedPlan {
   public:
-    std::string summary() const override;
-    std::vector<const SubPlan *> layers() const override;
-    std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
     Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     friend Proposer propose_phases_as_channels, propose_depth_to_space;
+
+    std::string summary() const override;
 
     // These are phases first .. first + count - 1 of an axis, each of `taps` kernel elements that are `period` apart. q_begin and
     // q_count are positions. The default is all of an axis that is left as it is.
@@ -54,9 +52,8 @@ class PhasesAsChannels : public ComposedPlan {
         std::vector<Phases> axes;       // outermost first, as in geometry_
         std::int64_t channel, channels; // the first channel of y that it computes, and the number
         bool in_place;                  // false: it writes a tensor of its own, which is moved into y
-        std::unique_ptr<SubPlan> plan;
+        const LayerPlan *plan = nullptr;
 
-        Layer without_plan() const { return {axes, channel, channels, in_place, nullptr}; }
         // Returns the number of phases, of all axes together.
         std::int64_t phases() const {
             std::int64_t product = 1;
@@ -114,11 +111,9 @@ class PhasesAsChannels : public ComposedPlan {
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
     template<typename T>
     std::vector<T> values_of(const Layer &layer, const std::vector<T> &values) const;
-    Status plan_gathered(const LayerWeights &weights, Layer *layer) const;
-    const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
-    // Plans all layers, for each channel: by the plan of another one of the same weights, of this or of `from`, or else by plan().
-    Status plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan);
-    void plan_workspace();
+    Status plan_gathered(const LayerWeights &weights, Layer *layer);
+    const LayerPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
+    Status plan_layers(const PhasesAsChannels *from, const LayerWeights &weights);
     Status make_bias(const void *b); // of phases without taps
 
     // If layers write in place and channels are last, y must be dense along channels and w. values: null, or those of the run.
@@ -135,9 +130,8 @@ class PhasesAsChannels : public ComposedPlan {
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // the number that is computed at a time
     // If folds(), this plans the layer as it is, for a y that is a part of more channels, where phases are not dense.
-    std::unique_ptr<SubPlan> for_gaps_;
-    Block bias_;                    // with gaps: as given, or zeros
-    std::uint64_t depth_bytes_ = 0; // of the tensor that is moved
+    const LayerPlan *for_gaps_ = nullptr;
+    Block bias_; // with gaps: as given, or zeros
 };
 
 } // namespace convtranspose

@@ -7,8 +7,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "algorithms/layer_plan.h"
 #include "base/error.h"
-#include "plan/layer_plan.h"
 
 namespace convtranspose {
 

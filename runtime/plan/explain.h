@@ -1,4 +1,4 @@
-// The parts that explanations of plans for CPUs and for devices have in common.
+// Explanations of plans for CPUs, and the parts that those of plans for devices have in common with them.
 #pragma once
 
 #include <string>
@@ -9,6 +9,11 @@
 #include "selection/candidates.h"
 
 namespace convtranspose {
+
+class LayerPlan;
+
+// Returns a description of the plan and of its reasons, for people.
+std::string explain(const LayerPlan &plan);
 
 std::string formatted(const char *format, double number);
 

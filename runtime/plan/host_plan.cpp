@@ -6,7 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "plan/layer_plan.h"
+#include "algorithms/layer_plan.h"
+#include "plan/explain.h"
 #include "plan/problem_plan.h"
 
 namespace convtranspose {
@@ -22,9 +23,7 @@ class HostPlan : public ProblemPlan {
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
         own->kept_ = kept_;
-        std::unique_ptr<SubPlan> layer;
-        TRY(layer_->reshape(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &layer));
-        own->layer_.reset(static_cast<LayerPlan *>(layer.release())); // of its own kind
+        TRY(layer_->reshape(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_));
         own->know();
         *plan = std::move(own);
         return Status();

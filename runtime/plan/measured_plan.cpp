@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/layer_plan.h"
 #include "base/error.h"
 #include "base/shape.h"
-#include "plan/layer_plan.h"
+#include "plan/problem_plan.h"
 
 namespace convtranspose {
 

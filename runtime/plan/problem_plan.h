@@ -13,6 +13,8 @@
 
 namespace convtranspose {
 
+class LayerPlan;
+
 // These are facts of a plan, known since it was made.
 struct PlanFacts {
     bool weights_at_run_time = false, is_on_device = false;
@@ -56,5 +58,11 @@ Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings
 // Plans a problem for the CPU. The arguments are those of LayerPlan::create().
 Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                    std::unique_ptr<ProblemPlan> *plan);
+
+// Does what LayerPlan::create() does, with the fastest of the candidates that settings.measuring_ms leaves time to run. Nothing
+// is timed if a variant is named, if there is a tuning record, if this process has measured the layer before, or if the
+// layer is estimated to take too long for three runs.
+Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                         std::unique_ptr<LayerPlan> *plan);
 
 } // namespace convtranspose

@@ -14,7 +14,7 @@ ROOMS = ["api", "gpu", "plan", "algorithms", "direct", "selection", "cost", "ker
 PUBLIC = {
     "gpu": ["device_plan.h"],
     "plan": ["explain.h", "problem_plan.h"],
-    "algorithms": ["algorithm.h"],
+    "algorithms": ["algorithm.h", "layer_plan.h"],
     "direct": ["copy_box.h", "direct_plan.h", "operands.h"],
     "selection": ["candidates.h"],
     "cost": ["cost.h"],

@@ -153,17 +153,6 @@ std::string Col2im::summary() const {
                   planar_ ? "" : ", positions outermost");
 }
 
-std::vector<const SubPlan *> Col2im::layers() const {
-    std::vector<const SubPlan *> all;
-    const auto add = [&](const SubPlan *plan) {
-        if (plan) all.push_back(plan);
-    };
-    add(whole_.get());
-    for (const Part &part : parts_) add(part.last.get());
-    add(single_.get());
-    return all;
-}
-
 std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     bool product = true; // true: it is a matrix product as it is
@@ -202,7 +191,7 @@ Status Col2im::build(const LayerWeights &weights) {
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
         w = ordered.data();
     }
-    TRY(plan_layer(product(strip_rows_ * row_), settings_, {w, nullptr, nullptr}, &whole_));
+    TRY(add_plan(product(strip_rows_ * row_), {w, nullptr, nullptr}, nullptr, &whole_));
     TRY(plan_parts_of_whole());
     if (!weights.w) return Status();
     TRY(get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_));
@@ -229,7 +218,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements)
         return too_large_to_reshape("col2im", geometry, "a strip of columns", columns);
     if (!weights_at_run_time()) own->plan_parts();
-    TRY(whole_->reshape(own->product(own->strip_rows_ * own->row_), own->settings_.parallel, &own->whole_));
+    TRY(own->add_plan(own->product(own->strip_rows_ * own->row_), {}, whole_, &own->whole_));
     TRY(own->plan_parts_of_whole());
     *made = std::move(own);
     return Status();
@@ -239,14 +228,13 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
 Status Col2im::plan_parts_of_whole() {
     for (Part &part : parts_) {
         const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
-        if (last) TRY(whole_->reshape(product(last * row_), settings_.parallel, &part.last));
+        if (last) TRY(add_plan(product(last * row_), {}, whole_, &part.last));
     }
-    if (strip_axis_ > 0) TRY(whole_->reshape(product(axes_[0].geometry.in), settings_.parallel, &single_));
+    if (strip_axis_ > 0) TRY(add_plan(product(axes_[0].geometry.in), {}, whole_, &single_));
     make_tables();
-    size_layers();
-    columns_bytes_ = round_up(capacity() * elements() * images_ * size_) + 2 * round_up(kernel_->lanes * size_) +
-                     round_up(read_past() * size_);
-    if (weights_at_run_time()) bias_bytes_ = round_up(bias_elements() * size_);
+    own_bytes_ = round_up(capacity() * elements() * images_ * size_) + 2 * round_up(kernel_->lanes * size_) +
+                 round_up(read_past() * size_);
+    if (weights_at_run_time()) shared_bytes_ = round_up(bias_elements() * size_);
     return Status();
 }
 
@@ -313,13 +301,13 @@ void Col2im::bias_of(const void *b, void *bias) const {
 }
 
 Status Col2im::run(const RunTensors &t, char *workspace) const {
-    char *const run_bias = workspace + workers_ * (layer_bytes_ + columns_bytes_);
+    char *const run_bias = workspace + workers_ * bytes_of_worker();
     if (weights_at_run_time()) bias_of(t.b, run_bias);
     const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
     const auto parts = static_cast<std::int64_t>(parts_.size());
-    return run_by(threads_, workers_, parts * (geometry_.batch / images_), [&](std::int64_t i, std::int64_t worker) {
-        const Part &part = parts_[static_cast<std::size_t>(i % parts)];
-        return run_part(part, t, i / parts * images_, bias, workspace + worker * (layer_bytes_ + columns_bytes_));
+    const std::int64_t count = parts * (geometry_.batch / images_);
+    return for_each_task(count, workspace, [&](std::int64_t i, char *own_workspace) {
+        return run_part(parts_[static_cast<std::size_t>(i % parts)], t, i / parts * images_, bias, own_workspace);
     });
 }
 
@@ -333,7 +321,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
         if (end > begin) {
-            const SubPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
+            const LayerPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
             TRY(multiply(plan, t, n, {begin, end}, columns + (begin - first) * row_bytes, workspace));
         }
         // Add up the outputs all of whose rows are there.
@@ -356,7 +344,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
 }
 
 // Computes the columns of rows and writes them to `columns`.
-Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, Range rows, char *columns,
+Status Col2im::multiply(const LayerPlan &plan, const RunTensors &t, std::int64_t first_image, Range rows, char *columns,
                         char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;

@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "base/division.h"
 #include "kernels/halide_buffer.h"
 
@@ -18,10 +18,6 @@ namespace convtranspose {
 
 class Col2im : public ComposedPlan {
   public:
-    std::string summary() const override;
-    std::vector<const SubPlan *> layers() const override;
-    bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
-    std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + columns_bytes_) + bias_bytes_; }
     Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -35,10 +31,11 @@ class Col2im : public ComposedPlan {
     // A part is a range of positions of y along the strip axis, with the rows of x that they read.
     struct Part {
         std::int64_t q_begin, q_end, rows_begin, rows_end;
-        std::unique_ptr<SubPlan> last; // plan of the last strip, if that has fewer rows
+        const LayerPlan *last; // plan of the last strip, if that has fewer rows
     };
 
     Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar);
+    std::string summary() const override;
     bool may_hold() const;                            // true if the columns of a strip fit
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
     // Returns the number of columns of a position.
@@ -68,8 +65,8 @@ class Col2im : public ComposedPlan {
     struct Range {
         std::int64_t begin, end;
     };
-    Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, Range rows, char *columns,
-                    char *workspace) const;
+    Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, Range rows,
+                    char *columns, char *workspace) const;
     // These are the columns from row first_row on.
     struct Columns {
         std::int64_t first_image, first_row, rows; // rows: up to the end of the part; fewer may be held
@@ -96,10 +93,9 @@ class Col2im : public ComposedPlan {
     std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time; rows kept from the strip before
     std::int64_t images_ = 1;                     // the number that is computed at a time
     std::vector<Part> parts_;
-    std::unique_ptr<SubPlan> whole_, single_; // for a whole strip; for a row along w alone
-    std::array<Table, 3> tables_;             // w: by phase; h and d: by output position, with taps inside x only
-    Block bias_;                              // the bias of constant weights
-    std::uint64_t columns_bytes_ = 0, bias_bytes_ = 0; // the first for each worker
+    const LayerPlan *whole_ = nullptr, *single_ = nullptr; // for a whole strip; for a row along w alone
+    std::array<Table, 3> tables_; // w: by phase; h and d: by output position, with taps inside x only
+    Block bias_;                  // the bias of constant weights; that of a run is in the workspace that workers share
 };
 
 } // namespace convtranspose

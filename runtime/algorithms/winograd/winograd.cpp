@@ -257,7 +257,7 @@ std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem,
 
 Status Winograd::build(const LayerWeights &weights) {
     for (Layer &layer : layers_) {
-        const SubPlan *const like = &layer == layers_.data() ? nullptr : layers_.front().products.front().get();
+        const LayerPlan *const like = &layer == layers_.data() ? nullptr : layers_.front().products.front();
         TRY(plan_products(weights, like, &layer));
     }
     plan_workspace();
@@ -265,7 +265,7 @@ Status Winograd::build(const LayerWeights &weights) {
 }
 
 // Plans the products of a layer. like: a plan of their shape, or null for the first.
-Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Layer *layer) const {
+Status Winograd::plan_products(const LayerWeights &of, const LayerPlan *like, Layer *layer) {
     const int of_w = weights_of(layer->w.count), all = weights_of(layer->h.count) * of_w;
     const int with_bias = kProducts[layer->h.count].with_bias * of_w + kProducts[layer->w.count].with_bias;
     const std::int64_t each = geometry_.in_channels * geometry_.out_channels * size_;
@@ -278,20 +278,20 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
     for (int i = 0; i < all; i++) {
         const char *const own = static_cast<const char *>(weights.data()) + i * each;
         const void *const bias = i == with_bias ? of.b : nullptr;
-        std::unique_ptr<SubPlan> plan;
-        TRY(like ? like->replan({own, bias, nullptr}, &plan)
-                 : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, {own, bias, nullptr}, &plan));
-        layer->products.push_back(std::move(plan));
-        if (!like) like = layer->products.front().get();
+        const LayerWeights own_weights = {own, bias, nullptr};
+        std::unique_ptr<LayerPlan> plan;
+        TRY(like ? like->replan(own_weights, &plan)
+                 : LayerPlan::create(product_geometry(positions(tiles_of_strip_)), settings_, own_weights, &plan));
+        layer->products.push_back(add_plan(std::move(plan)));
+        if (!like) like = layer->products.front();
     }
     return rest_tiles() ? reshape_products(layer->products, rest_tiles(), &layer->rest) : Status();
 }
 
 // Plans products with the weights of others, for strips of so many tiles.
-Status Winograd::reshape_products(const Plans &from, std::int64_t tiles, Plans *to) const {
-    for (const std::unique_ptr<SubPlan> &plan : from) {
-        TRY(plan->reshape(product_geometry(positions(tiles)), settings_.parallel, &to->emplace_back()));
-    }
+Status Winograd::reshape_products(const Plans &from, std::int64_t tiles, Plans *to) {
+    for (const LayerPlan *const plan : from)
+        TRY(add_plan(product_geometry(positions(tiles)), {}, plan, &to->emplace_back()));
     return Status();
 }
 
@@ -346,20 +346,10 @@ std::string Winograd::summary() const {
                   " strips");
 }
 
-std::vector<const SubPlan *> Winograd::layers() const {
-    std::vector<const SubPlan *> plans;
-    for (const Layer &layer : layers_) {
-        for (const auto *const list : {&layer.products, &layer.rest}) {
-            for (const std::unique_ptr<SubPlan> &plan : *list) plans.push_back(plan.get());
-        }
-    }
-    return plans;
-}
-
 void Winograd::plan_workspace() {
-    size_layers();
     transformed_bytes_ = round_up(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch() * size_);
     product_bytes_ = round_up(most_products() * static_cast<std::uint64_t>(product_stride() * size_));
+    own_bytes_ = transformed_bytes_ + phases_at_once_ * bytes_of_phase() - layer_bytes_;
 }
 
 } // namespace convtranspose

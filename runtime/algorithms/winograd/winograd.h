@@ -21,16 +21,13 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/composed_plan.h"
 #include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
 
 class Winograd : public ComposedPlan {
   public:
-    std::string summary() const override;
-    std::vector<const SubPlan *> layers() const override;
-    std::uint64_t workspace_bytes() const override { return workers_ * bytes_of_worker(); }
     Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -66,7 +63,7 @@ class Winograd : public ComposedPlan {
         }
         std::size_t most_products() const; // of a phase
     };
-    using Plans = std::vector<std::unique_ptr<SubPlan>>;
+    using Plans = std::vector<const LayerPlan *>;
     // A layer has the plans for one phase of each axis.
     struct Layer {
         const Phase &h, &w;
@@ -80,6 +77,7 @@ class Winograd : public ComposedPlan {
     };
 
     Winograd(const Geometry &geometry, const PlanSettings &settings);
+    std::string summary() const override;
     static Axis axis_of(const AxisGeometry &geometry);
     bool fits() const;
     int product_count() const;
@@ -91,15 +89,14 @@ class Winograd : public ComposedPlan {
     std::size_t most_products() const { return h_.most_products() * w_.most_products(); } // of a layer
     std::int64_t strip_elements() const; // of the transformed x of a strip, or of its products, whichever has more
     EstimatedCycles estimated() const;
-    Status plan_products(const LayerWeights &weights, const SubPlan *like, Layer *layer) const;
-    Status reshape_products(const Plans &from, std::int64_t tiles, Plans *to) const;
+    Status plan_products(const LayerWeights &weights, const LayerPlan *like, Layer *layer);
+    Status reshape_products(const Plans &from, std::int64_t tiles, Plans *to);
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 
     std::int64_t pitch() const;          // elements between positions of the transformed x
     std::int64_t product_stride() const; // elements between products
     std::uint64_t bytes_of_phase() const { return layer_bytes_ + product_bytes_; }
-    std::uint64_t bytes_of_worker() const { return transformed_bytes_ + phases_at_once_ * bytes_of_phase(); }
     Status run_strip(const Strip &strip, const RunTensors &tensors, char *workspace) const;
     Status run_layer(const Strip &strip, const Layer &layer, const RunTensors &tensors, const char *transformed,
                      char *workspace) const;

@@ -16,10 +16,10 @@ std::int64_t stride_of_w(const Strides &strides) { return strides.size() > 3 ? s
 
 Status Winograd::run(const RunTensors &t, char *workspace) const {
     const std::int64_t count = strips_ * (geometry_.batch / images_);
-    return run_by(threads_, workers_, count, [&](std::int64_t task, std::int64_t worker) {
+    return for_each_task(count, workspace, [&](std::int64_t task, char *own_workspace) {
         const std::int64_t first = task % strips_ * tiles_of_strip_;
         const Strip strip = {task / strips_ * images_, first, std::min(tiles_of_strip_, h_.tiles - first)};
-        return run_strip(strip, t, workspace + worker * bytes_of_worker());
+        return run_strip(strip, t, own_workspace);
     });
 }
 

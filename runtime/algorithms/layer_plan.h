@@ -1,4 +1,4 @@
-// The plan of a layer on the CPU holds the chosen algorithm, and the workspaces that it runs in.
+// The plan of a layer on the CPU holds the algorithm that was chosen for it, and the workspaces that it runs in.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,6 @@
 #include "base/once.h"
 #include "kernels/post_ops.h"
 #include "kernels/tuning.h"
-#include "plan/problem_plan.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {
@@ -27,24 +26,29 @@ struct AlgorithmEstimate {
 // Plans that measure consider what is estimated to take up to so many times the least.
 constexpr double kNearEstimates = 3;
 
-class LayerPlan : public SubPlan {
+class LayerPlan {
   public:
     // trial: the record to follow if there is no other; null: what is remembered, if settings allow measuring.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                          std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial = nullptr);
 
-    Status run(const RunTensors &tensors, void *workspace) const override;
-    Status reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const override;
-    Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const override;
+    // Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
+    static double estimate(const Geometry &geometry, const PlanSettings &settings);
 
-    const Geometry &geometry() const override { return geometry_; }
+    Status run(const RunTensors &tensors, void *workspace) const;
+    // Plans the layer for other extents of x, with the same weights, on at most these threads.
+    Status reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const;
+    // Plans the layer for other constant weights of the same shape, with the same kernel if they allow it. Layers of floats only.
+    Status replan(const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) const;
+
+    const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return asked_; }
-    const DirectPlan &direct() const override { return chosen_->direct(); }
-    bool weights_at_run_time() const override { return chosen_->weights_at_run_time(); }
-    std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
-    std::size_t packed_bytes() const override { return packed_bytes_; }
-    bool shares_weights_of(const SubPlan &other) const override;
-    const std::vector<const char *> &kernels() const override { return listed().kernels; }
+    const DirectPlan &direct() const { return chosen_->direct(); }
+    bool weights_at_run_time() const { return chosen_->weights_at_run_time(); }
+    std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
+    std::size_t packed_bytes() const { return packed_bytes_; }
+    bool shares_weights_of(const LayerPlan &other) const;
+    const std::vector<const char *> &kernels() const { return listed().kernels; } // all that a run may call
 
     const char *algorithm() const { return algorithm_->name; }
     int threads() const { return settings_.parallel.threads; } // at most those of settings()
@@ -74,7 +78,6 @@ class LayerPlan : public SubPlan {
     AlgorithmProblem problem(bool constant_weights, const PlanSettings &settings) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
-    friend double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
     const Algorithm *named() const;
     Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);
     std::optional<Status> choose_named(const LayerWeights &weights, ChoiceReason *why);
@@ -115,14 +118,5 @@ class LayerPlan : public SubPlan {
     Lazy<Listed> listed_;
     mutable SpareBlocks workspaces_;
 };
-
-// Does what LayerPlan::create() does, with the fastest of the candidates that settings.measuring_ms leaves time to run. Nothing
-// is timed if a variant is named, if there is a tuning record, if this process has measured the layer before, or if the
-// layer is estimated to take too long for three runs.
-Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
-                         std::unique_ptr<LayerPlan> *plan);
-
-// Returns a description of the plan and of its reasons, for people.
-std::string explain(const LayerPlan &plan);
 
 } // namespace convtranspose

@@ -1,4 +1,4 @@
-#include "plan/layer_plan.h"
+#include "algorithms/layer_plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -35,20 +35,12 @@ struct LayerPlan::Proposal {
     UnsupportedReason unsupported;
 };
 
-double estimate_layer(const Geometry &geometry, const PlanSettings &settings) {
+double LayerPlan::estimate(const Geometry &geometry, const PlanSettings &settings) {
     double least = std::numeric_limits<double>::infinity();
-    for (const LayerPlan::Proposal &p : LayerPlan::consider({geometry, settings})) {
+    for (const Proposal &p : consider({geometry, settings})) {
         if (p.plan) least = std::min(least, p.plan->cycles());
     }
     return least;
-}
-
-Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
-                  std::unique_ptr<SubPlan> *plan) {
-    std::unique_ptr<LayerPlan> own;
-    TRY(LayerPlan::create(geometry, settings, weights, &own));
-    *plan = std::move(own);
-    return Status();
 }
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
@@ -283,7 +275,7 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     return Status();
 }
 
-Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const {
+Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const {
     PlanSettings settings = asked_;
     settings.parallel = parallel;
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
@@ -309,7 +301,7 @@ Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, st
     return Status();
 }
 
-Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
+Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_));
     p->find_record(true, nullptr);
     p->settings_.parallel = settings_.parallel;
@@ -328,9 +320,8 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     return Status();
 }
 
-bool LayerPlan::shares_weights_of(const SubPlan &other) const {
-    const auto &plan = static_cast<const LayerPlan &>(other);
-    return algorithm_ == plan.algorithm_ && chosen_->shares_weights_of(*plan.chosen_);
+bool LayerPlan::shares_weights_of(const LayerPlan &other) const {
+    return algorithm_ == other.algorithm_ && chosen_->shares_weights_of(*other.chosen_);
 }
 
 const LayerPlan::Considered &LayerPlan::considered() const {
