@@ -61,10 +61,10 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
         std::int64_t element = 0, offset = 0;
         for (std::size_t a = 0; a < leading_; a++) {
             const AxisGeometry &axis = geometry_.axes[a];
-            const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step;
+            const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step();
             if (i < 0 || i >= axis.in) return;
             offset += i * t.x_strides[first_axis + a];
-            element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
+            element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step();
         }
         operands.x = element_at(t.x, offset, size_of(geometry_.dtype));
         operands.packed = element_at(packed, element, direct.packed_bytes());

@@ -46,7 +46,7 @@ std::int64_t PhasesAsChannels::repetitions() const { return of_all_axes_ || fold
 // Returns the phases of an axis, those with a tap more first. The positions are those at which at least one of the phases is inside
 // y. Phase r of position q is output q * stride + r * dilation - pad_begin.
 std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phase_sets_of(const AxisGeometry &axis) {
-    const std::int64_t period = -axis.kernel_step, taps = axis.kernel / period, more = axis.kernel % period;
+    const std::int64_t period = -axis.kernel_step(), taps = axis.kernel / period, more = axis.kernel % period;
     std::vector<Phases> sets;
     if (more) sets.push_back({0, more, taps + 1, period, 0, 0});
     if (taps) sets.push_back({more, period - more, taps, period, 0, 0});
@@ -126,10 +126,9 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         AxisGeometry &axis = g.axes[a];
         axis.out = r.q_count;
         axis.kernel = r.taps;
+        axis.dilation = axis.offset_step();
         axis.stride = 1;
-        axis.dilation = axis.offset_step;
         axis.pad_begin = r.q_begin;
-        axis.kernel_step = -1;
         // A layer that reads less than half of x has that part alone: some algorithms multiply or copy all of the x that they are given.
         const AxisGeometry::Inputs x = axis.read_by(0, axis.out);
         if (2 * (x.end - x.begin) >= axis.in) continue;

@@ -88,7 +88,7 @@ class PhasesAsChannels : public ComposedPlan {
 
     PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings, bool of_all_axes);
     // Returns the number of phases that a tap reaches.
-    static std::int64_t phases_of(const AxisGeometry &axis) { return std::min(axis.kernel, -axis.kernel_step); }
+    static std::int64_t phases_of(const AxisGeometry &axis) { return std::min(axis.kernel, -axis.kernel_step()); }
     static bool has_gaps(const Geometry &geometry); // true if no tap reaches some of the phases
     static std::vector<Phases> phase_sets_of(const AxisGeometry &axis);
     // Returns true if one layer has all output channels, once for each phase of w.

@@ -78,7 +78,7 @@ CopyParts copy_parts(const DirectLayer &layer, const LocatedStrip &s, const Insi
     if (layer.packed.pairs_taps) {
         // Each position of the copy holds x there and x offset_step further on: both in the middle of a row, one of them near its
         // ends. The kernel for planar copies makes them, with the pair as its dimension c0.
-        const std::int64_t step = layer.axes[0].geometry.offset_step, begin = inside.begin[0],
+        const std::int64_t step = layer.axes[0].geometry.offset_step(), begin = inside.begin[0],
                            end = begin + inside.extent[0];
         const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
         const std::int64_t next_end =
@@ -194,7 +194,7 @@ void fill_copy(const Blocking &blocking, const LocatedStrip &s, const DirectOper
     if (layer.packed.pairs_taps) {
         // At the last positions only the first of a pair is in x, and at positions before x only the second.
         InsideX both = inside;
-        both.extent[0] = std::max<std::int64_t>(inside.extent[0] - layer.axes[0].geometry.offset_step, 0);
+        both.extent[0] = std::max<std::int64_t>(inside.extent[0] - layer.axes[0].geometry.offset_step(), 0);
         fill_around(blocking, s, both, value, parallel);
     } else if (inside.extent != s.x_extent || has_gaps) {
         fill_around(blocking, s, inside, value, parallel);

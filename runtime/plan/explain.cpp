@@ -27,8 +27,8 @@ void explain_axis(std::size_t index, const std::string &name, const AxisGeometry
         *out << "  y[" << a.stride << "*q + " << r << "] <-";
         if (taps.count == 0) *out << " bias only";
         for (std::int64_t t = 0; t < std::min(taps.count, kTapsShown); t++) {
-            const std::int64_t offset = taps.offset + t * a.offset_step;
-            *out << (t ? " +" : "") << " w[" << taps.kernel_begin + t * a.kernel_step << "] x[q"
+            const std::int64_t offset = taps.offset + t * a.offset_step();
+            *out << (t ? " +" : "") << " w[" << taps.kernel_begin + t * a.kernel_step() << "] x[q"
                  << (offset < 0 ? " - " : " + ") << (offset < 0 ? -offset : offset) << "]";
         }
         if (taps.count > kTapsShown) *out << " + " << taps.count - kTapsShown << " more";

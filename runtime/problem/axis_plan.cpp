@@ -94,8 +94,9 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
     TapRange range;
+    const std::int64_t step = geometry.offset_step();
     const auto add_row = [&](std::int64_t offset, const TapClass &own) {
-        range.add(offset, own.count, geometry.offset_step);
+        range.add(offset, own.count, step);
         const auto [found, is_new] =
             classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
         if (is_new) p.classes.push_back(own);
@@ -146,7 +147,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     p.max_count = range.max_count;
     p.shared_first = range.shared_first();
     p.shared_count = range.shared_count();
-    if (p.max_count > 1 || geometry.offset_step <= kMostElements) p.step = geometry.offset_step;
+    if (p.max_count > 1 || step <= kMostElements) p.step = step;
     return p;
 }
 
@@ -173,7 +174,7 @@ void pair_taps(AxisPlan *plan) {
         // If the first tap is the second of a pair, the pair begins one step earlier. Its partner was left out because no
         // position meets it inside x, so what it reads there is zero.
         const auto first = static_cast<std::size_t>(row[kTapFirst]);
-        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[kTapOffset] - before * g.offset_step;
+        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[kTapOffset] - before * g.offset_step();
         plan->low = std::min(plan->low, offset);
         row[kTapOffset] = static_cast<std::int32_t>(offset);
         row[kTapCount] = static_cast<std::int32_t>((row[kTapCount] + before + 1) / 2);
@@ -181,7 +182,7 @@ void pair_taps(AxisPlan *plan) {
         plan->max_count = std::max(plan->max_count, row[kTapCount]);
     }
     plan->elements = std::move(pairs);
-    plan->step = 2 * g.offset_step;
+    plan->step = 2 * g.offset_step();
     plan->paired = true;
 }
 

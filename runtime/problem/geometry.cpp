@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -329,7 +328,6 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
         axis.stride = strides[i];
         axis.dilation = dilations[i];
         axis.output_padding = output_padding[i];
-        axis.set_steps();
         TRY(pad_axis(padding, axes, i, &axis));
         geometry->axes.push_back(axis);
     }
@@ -369,12 +367,6 @@ AxisGeometry::Inputs AxisGeometry::read_by(std::int64_t begin, std::int64_t end)
     return {inside, std::clamp<std::int64_t>(last + 1, inside + 1, in)};
 }
 
-void AxisGeometry::set_steps() {
-    const std::int64_t common = std::gcd(stride, dilation);
-    kernel_step = -(stride / common);
-    offset_step = dilation / common;
-}
-
 void Geometry::set_shapes() {
     x_shape = y_shape = {batch};
     w_shape = {in_channels, out_channels_per_group()};
@@ -393,18 +385,17 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
     AxisGeometry axis;
     axis.in = axis.out = extent;
     axis.kernel = 1;
-    axis.kernel_step = -1;
-    axis.offset_step = 1;
     return axis;
 }
 
 Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
     if (phase >= axis.out) return Taps();
     // Divided by the gcd, the congruence k * dilation = phase + pad_begin (mod stride) has one solution modulo `period`.
-    const std::int64_t target = phase + axis.pad_begin, period = -axis.kernel_step, common = axis.stride / period;
+    const std::int64_t target = phase + axis.pad_begin, period = -axis.kernel_step(), step = axis.offset_step(),
+                       common = axis.stride / period;
     if (target % common != 0) return Taps();
     const std::int64_t start = floor_mod(target / common, period); // pads may be negative
-    const std::int64_t first = multiply_mod(start, inverse_mod(axis.offset_step, period), period);
+    const std::int64_t first = multiply_mod(start, inverse_mod(step, period), period);
     if (first >= axis.kernel) return Taps();
 
     const std::int64_t positions = ceil_div(axis.out - phase, axis.stride);
@@ -412,10 +403,10 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
     const std::int64_t largest = first + (all - 1) * period; // this element reads the first input position
     const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact
     // Keep the taps that some position q in 0..positions-1 meets inside x.
-    const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, axis.offset_step));
-    const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, axis.offset_step) + 1);
+    const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, step));
+    const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, step) + 1);
     if (begin >= end) return Taps();
-    return {largest - begin * period, offset + begin * axis.offset_step, end - begin};
+    return {largest - begin * period, offset + begin * step, end - begin};
 }
 
 Status resolve(const convt_problem &problem, Geometry *geometry) {

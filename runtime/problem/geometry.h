@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "base/shape.h"
@@ -24,9 +25,9 @@ int raw(const Enum &value) {
 }
 
 // These are the taps of one phase of one axis. Output positions o = stride*q + phase meet the kernel elements
-// kernel_begin + t*kernel_step, t = 0..count-1, and read x at q + offset + t*offset_step; outside of x a tap contributes
+// kernel_begin + t*kernel_step(), t = 0..count-1, and read x at q + offset + t*offset_step(); outside of x a tap contributes
 // nothing. Taps that no output position meets inside x are left out, so count may be 0. Input positions rise with t, so
-// kernel_step < 0 < offset_step (both are members of AxisGeometry).
+// kernel_step() < 0 < offset_step() (both are of AxisGeometry).
 struct Taps {
     std::int64_t kernel_begin = 0;
     std::int64_t offset = 0;
@@ -47,9 +48,10 @@ struct AxisGeometry {
     std::int64_t stride = 1;
     std::int64_t dilation = 1;
     std::int64_t output_padding = 0;
-    std::int64_t pad_begin = 0;   // resolved; may exceed the kernel
-    std::int64_t kernel_step = 0; // -(stride / gcd(stride, dilation))
-    std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
+    std::int64_t pad_begin = 0; // resolved; may exceed the kernel
+
+    std::int64_t kernel_step() const { return -(stride / std::gcd(stride, dilation)); }
+    std::int64_t offset_step() const { return dilation / std::gcd(stride, dilation); }
 
     // Returns the rest of the natural size. It is negative where output_shape asks for more.
     std::int64_t pad_end() const {
@@ -59,9 +61,6 @@ struct AxisGeometry {
     // Returns the positions of x that outputs begin .. end - 1 may read: one at least, even if none reaches them, but none of an
     // empty x.
     Inputs read_by(std::int64_t begin, std::int64_t end) const;
-
-    // Sets kernel_step and offset_step by stride and dilation.
-    void set_steps();
 };
 
 // Returns an axis whose kernel has one element and whose stride is 1, so that each output position reads its own input

@@ -168,7 +168,7 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
         classes = 1;
         for (std::size_t a = geometry.axes.size(); a-- > 0;) {
             const AxisGeometry &axis = geometry.axes[a];
-            const std::int64_t period = -axis.kernel_step;
+            const std::int64_t period = -axis.kernel_step();
             class_of[k] += rest % axis.kernel % period * classes;
             classes *= std::min(axis.kernel, period);
             rest /= axis.kernel;

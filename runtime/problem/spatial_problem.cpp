@@ -24,7 +24,6 @@ bool a_tap_leaves_x(const AxisPlan &a) {
 // phase of its own with at most one tap, so that no multiplication reads the zeros around x.
 AxisGeometry single_position(AxisGeometry a) {
     a.stride = a.out;
-    a.set_steps();
     return a;
 }
 

@@ -111,7 +111,7 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
         break;
     case Family::kSmallOc:
         if (dense != OutputOrder::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
-        if (!has_tap_offset_order(v) && (w.geometry.offset_step != 1 || h.geometry.offset_step != 1))
+        if (!has_tap_offset_order(v) && (w.geometry.offset_step() != 1 || h.geometry.offset_step() != 1))
             return {"dilation does not divide stride"};
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         break;
@@ -120,9 +120,9 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0])
             return {"x has one column, so each tap is a phase of its own"};
-        if (pairs_taps(v) && w.geometry.offset_step > farthest_pair(w))
+        if (pairs_taps(v) && w.geometry.offset_step() > farthest_pair(w))
             return {"taps in pairs would be # columns apart, more than the # that may be copied for them",
-                    w.geometry.offset_step, farthest_pair(w)};
+                    w.geometry.offset_step(), farthest_pair(w)};
         if (v.output_order == OutputOrder::kChannels) {
             if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != OutputOrder::kChannels)
                 return {"x or y is channels first"};

@@ -152,8 +152,8 @@ TEST(Resolve, FillsEverything) {
     EXPECT_EQ(axis.stride, 6);
     EXPECT_EQ(axis.dilation, 4);
     EXPECT_EQ(axis.output_padding, 5);
-    EXPECT_EQ(axis.kernel_step, -3);
-    EXPECT_EQ(axis.offset_step, 2);
+    EXPECT_EQ(axis.kernel_step(), -3);
+    EXPECT_EQ(axis.offset_step(), 2);
 }
 
 TEST(Resolve, ChannelsLast) {

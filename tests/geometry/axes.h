@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -19,7 +18,6 @@ using Meeting = std::tuple<std::int64_t, std::int64_t, std::int64_t>; // output,
 
 inline AxisGeometry make_axis(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                               std::int64_t dilation, std::int64_t pad_begin) {
-    const std::int64_t common = std::gcd(stride, dilation);
     AxisGeometry axis;
     axis.in = in;
     axis.out = out;
@@ -27,8 +25,6 @@ inline AxisGeometry make_axis(std::int64_t in, std::int64_t out, std::int64_t ke
     axis.stride = stride;
     axis.dilation = dilation;
     axis.pad_begin = pad_begin;
-    axis.kernel_step = -(stride / common);
-    axis.offset_step = dilation / common;
     return axis;
 }
 

@@ -24,8 +24,8 @@ std::vector<Meeting> by_taps(const AxisGeometry &axis) {
     for (std::int64_t o = 0; o < axis.out; ++o) {
         const Taps taps = taps_of(axis, o % axis.stride);
         for (std::int64_t t = 0; t < taps.count; ++t) {
-            const std::int64_t i = o / axis.stride + taps.offset + t * axis.offset_step;
-            if (i >= 0 && i < axis.in) meetings.emplace_back(o, i, taps.kernel_begin + t * axis.kernel_step);
+            const std::int64_t i = o / axis.stride + taps.offset + t * axis.offset_step();
+            if (i >= 0 && i < axis.in) meetings.emplace_back(o, i, taps.kernel_begin + t * axis.kernel_step());
         }
     }
     std::sort(meetings.begin(), meetings.end());
@@ -52,7 +52,7 @@ void expect_right(const AxisGeometry &axis) {
         const Taps taps = taps_of(axis, phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
-            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
+            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step(), taps.offset + t * axis.offset_step());
         }
         ASSERT_EQ(listed, taps_by_trying(axis, phase)) << "phase " << phase;
     }
@@ -68,8 +68,8 @@ TEST(Taps, ByHand) {
     EXPECT_EQ(odd.kernel_begin, 2);
     EXPECT_EQ(odd.offset, 0);
     EXPECT_EQ(odd.count, 2);
-    EXPECT_EQ(axis.kernel_step, -2);
-    EXPECT_EQ(axis.offset_step, 1);
+    EXPECT_EQ(axis.kernel_step(), -2);
+    EXPECT_EQ(axis.offset_step(), 1);
 }
 
 TEST(Taps, PhaseWithoutAny) {
@@ -114,7 +114,7 @@ void expect_right_at_kernel_elements(const AxisGeometry &axis) {
         const Taps taps = taps_of(axis, phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
-            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
+            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step(), taps.offset + t * axis.offset_step());
         }
         ASSERT_EQ(listed, taps_by_trying(axis, phase)) << "phase " << phase;
     }

@@ -27,7 +27,7 @@ void for_each_tap(const AxisPlan &plan, const F &f) {
     plan.for_each_with_taps([&](const PhaseRun &run, std::int64_t phase, const std::int32_t *row) {
         for (std::int64_t t = 0; t < row[1]; t++) {
             for (std::int64_t e = 0; e < elements; e++) {
-                f(row[0] + t * plan.step + e * plan.geometry.offset_step, elements * (row[2] + t) + e, phase,
+                f(row[0] + t * plan.step + e * plan.geometry.offset_step(), elements * (row[2] + t) + e, phase,
                   run.q_extent);
             }
         }
@@ -130,7 +130,7 @@ void expect_shared(const AxisPlan &plan) {
     for_each_tap(plan, [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { phases_of[offset]++; });
     std::vector<std::int64_t> shared, listed(static_cast<std::size_t>(plan.shared_count));
     for (const auto &[offset, phases] : phases_of) {
-        if (phases == plan.phases && plan.geometry.offset_step == 1) shared.push_back(offset);
+        if (phases == plan.phases && plan.geometry.offset_step() == 1) shared.push_back(offset);
     }
     std::iota(listed.begin(), listed.end(), plan.shared_first);
     ASSERT_EQ(listed, shared);
@@ -277,7 +277,7 @@ TEST(PairTaps, CoverWhatMeets) {
         AxisPlan plan = plan_axis(axis, axis.stride, i % 3 == 0 && i % 16 != 0);
         pair_taps(&plan);
         ASSERT_TRUE(plan.paired);
-        ASSERT_EQ(plan.step, 2 * axis.offset_step);
+        ASSERT_EQ(plan.step, 2 * axis.offset_step());
         ASSERT_EQ(by_table(plan), by_definition(axis));
         ASSERT_NO_FATAL_FAILURE(expect_runs(plan));
 

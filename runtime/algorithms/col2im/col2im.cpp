@@ -248,11 +248,11 @@ void Col2im::make_tables() {
             const Taps taps = taps_of(axis, o % axis.stride);
             std::int64_t position = o / axis.stride + taps.offset, first = 0, end = taps.count;
             if (a > 0) { // keep the taps inside x
-                first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step), 0, end);
-                end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, axis.offset_step) + 1, first, end);
+                first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step()), 0, end);
+                end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, axis.offset_step()) + 1, first, end);
             }
-            position += first * axis.offset_step;
-            const std::int64_t element = taps.kernel_begin + first * axis.kernel_step;
+            position += first * axis.offset_step();
+            const std::int64_t element = taps.kernel_begin + first * axis.kernel_step();
             const bool any = end > first;
             table.insert(table.end(),
                          {static_cast<std::int32_t>(any ? position : 0), static_cast<std::int32_t>(end - first),

@@ -134,10 +134,10 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
         out.add(oc.end - oc.begin, t.y_strides[c_at]);
         out.add(images_, t.y_strides[0]);
         const auto &[aw, ah, ad] = axes_;
-        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step),
-                     number(ah.geometry.offset_step), number(ad.geometry.offset_step), number(aw.geometry.kernel_step),
-                     number(ah.geometry.kernel_step), number(ad.geometry.kernel_step), aw.max_count, ah.max_count,
-                     ad.max_count, &out.raw);
+        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step()),
+                     number(ah.geometry.offset_step()), number(ad.geometry.offset_step()),
+                     number(aw.geometry.kernel_step()), number(ah.geometry.kernel_step()),
+                     number(ad.geometry.kernel_step()), aw.max_count, ah.max_count, ad.max_count, &out.raw);
     };
     if (kernel_->stride_w) {
         call({0, w.stride}, along_w.extent, along_w.begin);
@@ -200,9 +200,9 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
                                                                 0};
         Buffer<2> taps_w = table_buffer(of_first.data(), 1, kTapColumns);
         const AxisPlan &ah = axes_[1], &ad = axes_[2];
-        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, -1, number(ah.geometry.offset_step),
-                     number(ad.geometry.offset_step), number(run()), number(ah.geometry.kernel_step),
-                     number(ad.geometry.kernel_step), number(tap_count), ah.max_count, ad.max_count, &out.raw);
+        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, -1, number(ah.geometry.offset_step()),
+                     number(ad.geometry.offset_step()), number(run()), number(ah.geometry.kernel_step()),
+                     number(ad.geometry.kernel_step()), number(tap_count), ah.max_count, ad.max_count, &out.raw);
     };
     // Some positions need calls of their own: those with phases outside of y or of this part, and those with fewer taps at
     // either end.

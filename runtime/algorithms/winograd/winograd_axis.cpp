@@ -21,7 +21,7 @@ const Products kProducts[kMostTapsOfPhase + 1] = {
 
 WinogradAxis::WinogradAxis(const AxisGeometry &geometry)
     : entries(), text(), phases(), tiles(ceil_div(ceil_div(geometry.out, geometry.stride), std::int64_t{2})),
-      kernel(geometry.kernel), kernel_step(geometry.kernel_step), stride(geometry.stride) {
+      kernel(geometry.kernel), kernel_step(geometry.kernel_step()), stride(geometry.stride) {
     using Entry = std::array<std::int32_t, kEntryColumns>;
     std::vector<std::vector<Entry>> of_phases;
     std::set<Entry> all;
