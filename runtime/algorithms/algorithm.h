@@ -61,20 +61,19 @@ struct LayerWeights {
     const QuantizationValues *quantization = nullptr;
 };
 
-// These are the tensors of a run, after checks. w, b and quantization are null unless they arrive with each run. Strides are in
-// elements.
+// A tensor of a run. Strides are in elements.
+struct RunTensor {
+    void *data = nullptr; // only that of y is written
+    Strides strides;
+    convt_memory memory = CONVT_HOST_MEMORY;
+};
+
+// These are the tensors of a run, after checks. w, b and quantization are null unless they arrive with each run.
 struct RunTensors {
-    const void *x = nullptr;
-    Strides x_strides;
+    RunTensor x, y, residual; // residual.data: null if none is added
     const void *w = nullptr, *b = nullptr;
-    void *y = nullptr;
-    Strides y_strides;
     const QuantizationValues *quantization = nullptr;
-    const void *residual = nullptr; // null: none is added
-    Strides residual_strides;
-    // Plans on a device use these.
-    convt_memory x_memory = CONVT_HOST_MEMORY, y_memory = CONVT_HOST_MEMORY, residual_memory = CONVT_HOST_MEMORY;
-    void *stream = nullptr;
+    void *stream = nullptr; // plans on a device use it
 };
 
 // This says why an algorithm was chosen.

@@ -63,8 +63,10 @@ class BatchAsWidth : public ComposedPlan {
         RunTensors own;
         own.x = t.x;
         own.y = t.y;
-        own.x_strides = is_row() ? with_images_last(t.x_strides) : t.x_strides;
-        own.y_strides = is_row() ? with_images_last(t.y_strides) : t.y_strides;
+        if (is_row()) {
+            own.x.strides = with_images_last(t.x.strides);
+            own.y.strides = with_images_last(t.y.strides);
+        }
         return plan_->run(own, workspace);
     }
 

@@ -137,15 +137,15 @@ void PhasesAsChannels::rearrange(const Layer &layer, const char *depth, std::int
                                  const RunTensors &t) const {
     const std::int64_t size = size_of(geometry_.y_dtype);
     const DimensionOrder at = geometry_.dimensions();
-    const std::array<LayerAxis, 3> axes = axes_of(layer, t.y_strides);
+    const std::array<LayerAxis, 3> axes = axes_of(layer, t.y.strides);
     const LayerAxis &d = axes[0], &h = axes[1], &w = axes[2];
-    const std::int64_t c_stride = t.y_strides[at.channel], channels = layer.channels * layer.phases(), // of a position
+    const std::int64_t c_stride = t.y.strides[at.channel], channels = layer.channels * layer.phases(), // of a position
         planes = folds() ? 1 : layer.channels;
     const std::int64_t step = w.stride * w.y_stride,
                        apart = w.dilation * w.y_stride; // between positions; between phases
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
-        way(from, element_at(t.y, to, size), {channels, step, apart, runs, count});
+        way(from, element_at(t.y.data, to, size), {channels, step, apart, runs, count});
     };
     // At these positions all phases are inside y. Those before and after them are cropped.
     const std::int64_t whole_begin = w.q_at(0, 0), whole_end = std::max(w.q_at(w.out, w.count - 1), whole_begin);
@@ -163,7 +163,7 @@ void PhasesAsChannels::rearrange(const Layer &layer, const char *depth, std::int
                     const std::int64_t oh = h.at(qh, rh);
                     if (oh < 0 || oh >= h.out) continue;
                     const std::int64_t y_row =
-                        n * t.y_strides[0] + (layer.channel + c) * c_stride + od * d.y_stride + oh * h.y_stride;
+                        n * t.y.strides[0] + (layer.channel + c) * c_stride + od * d.y_stride + oh * h.y_stride;
                     const char *const from = from_row + ((c * d.count + rd) * h.count + rh) * w.count * size;
                     copy(whole_runs, from + whole_begin * channels * size, y_row + w.at(whole_begin, 0) * w.y_stride,
                          whole_end - whole_begin, w.count);
@@ -186,7 +186,7 @@ void PhasesAsChannels::rearrange(const Layer &layer, const char *depth, std::int
 // axis, q of each axis), or channels last (n, q of each axis, group, phase of each axis, channel).
 void PhasesAsChannels::spread(const Layer &layer, const char *depth, std::int64_t first_image,
                               const RunTensors &t) const {
-    const std::array<LayerAxis, 3> axes = axes_of(layer, t.y_strides);
+    const std::array<LayerAxis, 3> axes = axes_of(layer, t.y.strides);
     const LayerAxis &d = axes[0], &h = axes[1], &w = axes[2];
     const std::int64_t phases = layer.phases(), q_volume = d.q_count * h.q_count * w.q_count,
                        size = size_of(geometry_.y_dtype), all = geometry_.out_channels,
@@ -195,7 +195,7 @@ void PhasesAsChannels::spread(const Layer &layer, const char *depth, std::int64_
     const Position position = {has_planes_ ? size : all * size,
                                has_planes_ ? size : (phases == 1 ? all : of_group) * size, w.y_stride * size,
                                has_planes_};
-    const std::int64_t of_row = w.out * position.size, c_stride = t.y_strides[geometry_.dimensions().channel];
+    const std::int64_t of_row = w.out * position.size, c_stride = t.y.strides[geometry_.dimensions().channel];
     const std::int64_t rows_at_once =
                            std::clamp<std::int64_t>(kBytesAtOnce / std::max<std::int64_t>(of_row, 1), 1, h.out),
                        w_at_once = std::max<std::int64_t>(kBytesAtOnce / position.size, 1),
@@ -207,7 +207,8 @@ void PhasesAsChannels::spread(const Layer &layer, const char *depth, std::int64_
         const std::int64_t h_begin = task % parts * rows_at_once, h_end = std::min(h_begin + rows_at_once, h.out);
         const std::int64_t rest = task / parts;
         const std::int64_t od = rest % d.out, c = rest / d.out % channels, n = rest / d.out / channels;
-        char *const plane = element_at(t.y, (first_image + n) * t.y_strides[0] + c * c_stride + od * d.y_stride, size);
+        char *const plane =
+            element_at(t.y.data, (first_image + n) * t.y.strides[0] + c * c_stride + od * d.y_stride, size);
         const std::int64_t w_step = h_end - h_begin == 1 ? w_at_once : w.out;
         for (std::int64_t w_begin = 0; w_begin < w.out; w_begin += w_step) {
             const std::int64_t w_end = std::min(w_begin + w_step, w.out);

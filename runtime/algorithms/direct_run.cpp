@@ -39,7 +39,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
     Shape inner = geometry_.y_shape; // y at one position of the leading axes, in the layout of y
     const std::vector<std::int64_t> out_extents(inner.begin() + first, inner.begin() + end);
     inner.erase(inner.begin() + first, inner.begin() + end);
-    std::vector<std::int64_t> strides(t.y_strides.begin(), t.y_strides.end());
+    std::vector<std::int64_t> strides(t.y.strides.begin(), t.y.strides.end());
     strides.erase(strides.begin() + first, strides.begin() + end);
     // Each index is at zeros when next() has passed the last.
     std::vector<std::int64_t> at(leading_), tap_extents(leading_), tap(leading_), position(inner.size());
@@ -63,10 +63,10 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
             const AxisGeometry &axis = geometry_.axes[a];
             const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step();
             if (i < 0 || i >= axis.in) return;
-            offset += i * t.x_strides[first_axis + a];
+            offset += i * t.x.strides[first_axis + a];
             element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step();
         }
-        operands.x = element_at(t.x, offset, size_of(geometry_.dtype));
+        operands.x = element_at(t.x.data, offset, size_of(geometry_.dtype));
         operands.packed = element_at(packed, element, direct.packed_bytes());
         if (epilogue) operands.epilogue = element_at(epilogue, element, direct.epilogue_bytes());
         direct.run(operands, settings_.parallel);
@@ -81,13 +81,13 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
             taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
             tap_extents[a] = taps[a].count;
             any = any && taps[a].count > 0;
-            y_offset += at[a] * t.y_strides[first_axis + a];
+            y_offset += at[a] * t.y.strides[first_axis + a];
         }
         for (; any; any = next(tap_extents, &tap)) add_tap();
         for_each_element([&](std::int64_t i) {
             std::int64_t to = y_offset;
             for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
-            char *const y = element_at(t.y, to, size_of(geometry_.y_dtype));
+            char *const y = element_at(t.y.data, to, size_of(geometry_.y_dtype));
             const std::int64_t m = position[channel];
             if (q) {
                 const auto addend = static_cast<float>(bias_in_sum ? 0 : bias_of(m));
@@ -111,10 +111,10 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
 
     DirectOperands operands;
-    operands.x = t.x;
-    operands.x_strides = tensor_strides(problem_.geometry, t.x_strides);
-    operands.y = t.y;
-    operands.y_strides = tensor_strides(problem_.geometry, t.y_strides);
+    operands.x = t.x.data;
+    operands.x_strides = tensor_strides(problem_.geometry, t.x.strides);
+    operands.y = t.y.data;
+    operands.y_strides = tensor_strides(problem_.geometry, t.y.strides);
     operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
     if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) {
@@ -138,8 +138,8 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
 
     if (post_ops_.run && !leading_) {
         operands.post_ops = &post_ops_;
-        operands.residual = t.residual;
-        if (t.residual) operands.residual_strides = tensor_strides(problem_.geometry, t.residual_strides);
+        operands.residual = t.residual.data;
+        if (t.residual.data) operands.residual_strides = tensor_strides(problem_.geometry, t.residual.strides);
     }
     if (leading_) {
         run_leading(*direct, t, operands, direct_workspace + direct_bytes_);
@@ -148,7 +148,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         const Strides dense = dense_strides(geometry_.y_shape);
         operands.y_strides = tensor_strides(problem_.geometry, dense);
         direct->run(operands, settings_.parallel);
-        copy_tensor(geometry_.y_shape, size_of(geometry_.y_dtype), operands.y, dense, t.y, t.y_strides);
+        copy_tensor(geometry_.y_shape, size_of(geometry_.y_dtype), operands.y, dense, t.y.data, t.y.strides);
     } else {
         direct->run(operands, settings_.parallel);
     }

@@ -365,8 +365,8 @@ void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
     JointBox box;
     for (std::size_t i = 0; i < shape.size(); i++)
-        box.add(shape[i], t.y_strides[i], t.residual ? t.residual_strides[i] : t.y_strides[i]);
-    run_post_ops(post_ops_, box, t.y, t.residual);
+        box.add(shape[i], t.y.strides[i], t.residual.data ? t.residual.strides[i] : t.y.strides[i]);
+    run_post_ops(post_ops_, box, t.y.data, t.residual.data);
 }
 
 } // namespace convtranspose

@@ -335,36 +335,36 @@ class LayoutTranspose : public ComposedPlan {
                     begin * strides[at.first_axis]) *
                    size_of(dtype);
         };
-        const char *const x = static_cast<const char *>(t.x) +
-                              offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin, geometry_.dtype);
-        char *const y = static_cast<char *>(t.y) +
-                        offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin, geometry_.y_dtype);
+        char *const x = static_cast<char *>(t.x.data) +
+                        offset(t.x.strides, geometry_.in_channels_per_group(), block.x_begin, geometry_.dtype);
+        char *const y = static_cast<char *>(t.y.data) +
+                        offset(t.y.strides, geometry_.out_channels_per_group(), block.y_begin, geometry_.y_dtype);
         char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
 
         RunTensors own;
-        own.x = x;
+        own.x.data = x;
         const bool x_in_both = dtype_ == geometry_.dtype &&
-                               is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides),
+                               is_in_both(inner.in_channels, inner.layout, t.x.strides, &own.x.strides),
                    y_in_both = y_dtype_ == geometry_.y_dtype &&
-                               is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
+                               is_in_both(inner.out_channels, inner.layout, t.y.strides, &own.y.strides);
         if (!x_in_both) {
-            own.x = x_there;
-            own.x_strides = dense_strides(inner.x_shape);
+            own.x.data = x_there;
+            own.x.strides = dense_strides(inner.x_shape);
             Strides extents(inner.x_shape.size()); // Strides allocate nothing
             std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
             move_channels(&extents, geometry_.layout);
-            transpose(from_x_, extents.data(), geometry_.layout, {x, type_of(geometry_.dtype)}, t.x_strides,
-                      {x_there, type_of(dtype_)}, own.x_strides);
+            transpose(from_x_, extents.data(), geometry_.layout, {x, type_of(geometry_.dtype)}, t.x.strides,
+                      {x_there, type_of(dtype_)}, own.x.strides);
         }
-        own.y = y;
+        own.y.data = y;
         if (!y_in_both) {
-            own.y = y_there;
-            own.y_strides = dense_strides(inner.y_shape);
+            own.y.data = y_there;
+            own.y.strides = dense_strides(inner.y_shape);
         }
         TRY(block.plan->run(own, workspace));
         if (!y_in_both)
-            transpose(to_y_, inner.y_shape.data(), inner.layout, {y_there, type_of(y_dtype_)}, own.y_strides,
-                      {y, type_of(geometry_.y_dtype)}, t.y_strides);
+            transpose(to_y_, inner.y_shape.data(), inner.layout, {y_there, type_of(y_dtype_)}, own.y.strides,
+                      {y, type_of(geometry_.y_dtype)}, t.y.strides);
         return Status();
     }
 

@@ -116,10 +116,10 @@ class OutputParts : public ComposedPlan {
         return for_each_task(count, workspace, [&](std::int64_t i, char *own_workspace) {
             const Part &part = parts_[static_cast<std::size_t>(i)];
             RunTensors own = t;
-            own.residual = nullptr;
+            own.residual = {};
             std::int64_t offset = 0;
-            for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
-            own.y = element_at(t.y, offset, size);
+            for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y.strides[first_axis + a];
+            own.y.data = element_at(t.y.data, offset, size);
             return part.plan->run(own, own_workspace);
         });
     }

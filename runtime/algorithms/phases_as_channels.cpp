@@ -400,7 +400,7 @@ std::string PhasesAsChannels::summary() const {
 }
 
 Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
-    if (for_gaps_ && t.y_strides[geometry_.dimensions().last_axis] != geometry_.out_channels)
+    if (for_gaps_ && t.y.strides[geometry_.dimensions().last_axis] != geometry_.out_channels)
         return for_gaps_->run(t, workspace);
     std::vector<QuantizationValues> values; // all are made before y is written, because memory may run out
     if (t.quantization) {
@@ -422,30 +422,30 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     const std::int64_t group = layer.channel / geometry_.out_channels_per_group();
     RunTensors own;
     const std::int64_t first_c = group * geometry_.in_channels_per_group();
-    std::int64_t from = first_image * t.x_strides[0] + first_c * t.x_strides[at.channel];
+    std::int64_t from = first_image * t.x.strides[0] + first_c * t.x.strides[at.channel];
     for (std::size_t a = 0; a < geometry_.axes.size(); a++) {
         const std::int64_t x_begin = is_axis_split(a) ? layer.axes[a].q_begin - g.axes[a].pad_begin : 0;
-        from += x_begin * t.x_strides[at.first_axis + a];
+        from += x_begin * t.x.strides[at.first_axis + a];
     }
-    own.x = element_at(t.x, from, size_of(geometry_.dtype));
-    own.x_strides = t.x_strides;
-    own.y_strides = t.y_strides;
+    own.x = t.x;
+    own.x.data = element_at(t.x.data, from, size_of(geometry_.dtype));
+    own.y.strides = t.y.strides;
     own.quantization = values;
     if (layer.in_place) {
         const AxisGeometry &w = geometry_.axes.back();
-        const std::int64_t w_stride = t.y_strides[at.last_axis], first = layer.axes.back().start(w);
+        const std::int64_t w_stride = t.y.strides[at.last_axis], first = layer.axes.back().start(w);
         const std::int64_t offset =
-            first_image * t.y_strides[0] + layer.channel * t.y_strides[at.channel] + first * w_stride;
-        own.y = element_at(t.y, offset, size_of(geometry_.y_dtype));
-        own.y_strides[at.channel] = 1;
-        own.y_strides[at.last_axis] = w.stride * w_stride;
+            first_image * t.y.strides[0] + layer.channel * t.y.strides[at.channel] + first * w_stride;
+        own.y.data = element_at(t.y.data, offset, size_of(geometry_.y_dtype));
+        own.y.strides[at.channel] = 1;
+        own.y.strides[at.last_axis] = w.stride * w_stride;
         return layer.plan->run(own, workspace);
     }
     char *const depth = workspace + layer_bytes_;
-    own.y = depth;
+    own.y.data = depth;
     std::int64_t stride = 1;
     const auto add = [&](std::size_t dimension) {
-        own.y_strides[dimension] = stride;
+        own.y.strides[dimension] = stride;
         stride *= g.y_shape[dimension];
     };
     if (!has_planes_) add(at.channel);

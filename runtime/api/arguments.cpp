@@ -62,11 +62,11 @@ Status check_no_overlap(const char *name, const Shape &shape, const Strides &str
 
 // Checks weights, of a plan or of a run. why: what a missing bias is said to be missing for.
 Status check_weights(const convt_tensor &w, const convt_tensor *b, const Geometry &g, const char *why) {
-    Strides strides;
-    TRY(check_tensor("w", w, g.w_dtype, g.w_shape, true, &strides));
+    RunTensor dense;
+    TRY(check_tensor("w", w, g.w_dtype, g.w_shape, true, &dense));
     if (!g.has_bias) return b ? invalid("b is given, but the problem has no bias") : Status();
     if (!b) return invalid("b is missing: ", why);
-    return check_tensor("b", *b, g.b_dtype, g.b_shape, true, &strides);
+    return check_tensor("b", *b, g.b_dtype, g.b_shape, true, &dense);
 }
 
 // Checks scales and zero points that arrive with a run, and keeps them in *values.
@@ -193,7 +193,7 @@ Status choose_isa(const convt_options &o, PlanSettings *settings) {
 }
 
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
-                    Strides *strides) {
+                    RunTensor *tensor) {
     if (raw(t.dtype) != dtype) {
         return invalid(name, " has type ", dtype_facts(raw(t.dtype)).name, ", the plan has ", convt_dtype_name(dtype));
     }
@@ -207,7 +207,8 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
         }
         empty = empty || shape[i] == 0;
     }
-    *strides = dense_strides(shape);
+    *tensor = {t.data, dense_strides(shape)};
+    Strides &strides = tensor->strides;
     if (empty) return Status();
     if (!t.data) return invalid(name, " has no data");
     const std::size_t alignment = convt_dtype_size(dtype);
@@ -219,16 +220,16 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
             if (shape[i] == 1) continue;
             const std::int64_t stride = t.strides[i];
             if (stride <= 0) return invalid(name, " stride[", i, "] = ", stride, " must be positive");
-            if (dense && stride != (*strides)[i]) {
-                return invalid(name, " stride[", i, "] = ", stride, " must be ", (*strides)[i], ": ", name,
+            if (dense && stride != strides[i]) {
+                return invalid(name, " stride[", i, "] = ", stride, " must be ", strides[i], ": ", name,
                                " must be dense");
             }
             if (i + 1 == shape.size() && stride != 1)
                 return invalid(name, " stride[", i, "] = ", stride, " must be 1 on the last axis");
-            (*strides)[i] = stride;
+            strides[i] = stride;
         }
     }
-    return check_spread(name, shape, strides->data());
+    return check_spread(name, shape, strides.data());
 }
 
 Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
@@ -292,12 +293,12 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
                               *const residual = arguments.residual, *const y = arguments.y;
     if (!x || !y) return invalid("plan, x and y must not be null");
     TRY(check_memory(plan, arguments));
-    TRY(check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x_strides));
-    TRY(check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t->y_strides));
-    if (y->strides) TRY(check_no_overlap("y", g.y_shape, t->y_strides));
+    TRY(check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x));
+    TRY(check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t->y));
+    if (y->strides) TRY(check_no_overlap("y", g.y_shape, t->y.strides));
     if (g.post_ops.adds_residual) {
         if (!residual) return invalid("residual is missing: the problem's post_ops add one");
-        TRY(check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t->residual_strides));
+        TRY(check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t->residual));
     } else if (residual) {
         return invalid("residual is given, but the problem's post_ops add none");
     }
@@ -312,14 +313,11 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
         return invalid("workspace begins at ", arguments.workspace, ", which is not a multiple of ", kAlignment,
                        " bytes");
     }
-    t->x = x->data;
-    t->y = y->data;
     t->w = w ? w->data : nullptr;
     t->b = b ? b->data : nullptr;
-    t->residual = residual ? residual->data : nullptr;
-    t->x_memory = x->memory;
-    t->y_memory = y->memory;
-    if (residual) t->residual_memory = residual->memory;
+    t->x.memory = x->memory;
+    t->y.memory = y->memory;
+    if (residual) t->residual.memory = residual->memory;
     t->stream = arguments.stream;
     return Status();
 }

@@ -38,10 +38,9 @@ Status settings_of(const convt_options &options, PlanSettings *settings);
 // Reads `isa` and `variant` for a plan on the CPU. A program may lack kernels for it.
 Status choose_isa(const convt_options &options, PlanSettings *settings);
 
-// Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides receives
-// its strides.
+// Checks a tensor handed to a run or a plan against what was planned, and fills *tensor, but for its memory. dense: it must have no gaps.
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
-                    Strides *strides);
+                    RunTensor *tensor);
 
 // Checks the problem, also against the sizes that kernels can index, and fills *geometry.
 Status resolve_for_plan(const convt_problem &problem, Geometry *geometry);

@@ -61,14 +61,6 @@ class DevicePlan : public ProblemPlan {
         bool finite = true;
         const void *bias_in_host() const { return given_bias.empty() ? nullptr : given_bias.data(); }
     };
-    // This is a tensor as the caller gave it.
-    struct Given {
-        const void *data; // null: it has no values yet
-        convt_memory memory;
-        const Shape &shape;
-        const Strides &strides;
-        std::int64_t size; // of an element
-    };
     // This describes a tensor on the device.
     struct Placed {
         std::uint64_t memory = 0; // 0: there is none
@@ -108,7 +100,8 @@ class DevicePlan : public ProblemPlan {
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
     Status send(const void *from, std::uint64_t bytes, void *stream, DeviceMemory *to) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
-    Status place(const Given &given, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
+    Status place(const RunTensor &given, const Shape &shape, convt_dtype dtype, Workspace *workspace, DeviceMemory *own,
+                 Placed *placed) const;
     Status run_in(const RunTensors &t, Workspace *workspace) const;
     Status run_kernel(const Launch &launch, const Placed &y) const;
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,

@@ -228,28 +228,28 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
     return call(v.run, &a, stream);
 }
 
-// Places a tensor on the device. A tensor in host memory is copied to memory of the run, unless data is null.
-Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory *own, Placed *placed) const {
-    const Shape &shape = given.shape;
-    const Strides &strides = given.strides;
-    const void *data = given.data;
+// Places a tensor on the device. A tensor in host memory is copied to memory of the run, unless its data is null.
+Status DevicePlan::place(const RunTensor &given, const Shape &shape, convt_dtype dtype, Workspace *workspace,
+                         DeviceMemory *own, Placed *placed) const {
     const Geometry &g = problem_.geometry;
     if (given.memory == CONVT_DEVICE_MEMORY && volume(shape) > 0) {
-        placed->strides = tensor_strides(g, strides);
-        placed->span = span_of(shape, strides);
-        TRY(placed->wrapped.wrap(device_, data));
+        placed->strides = tensor_strides(g, given.strides);
+        placed->span = span_of(shape, given.strides);
+        TRY(placed->wrapped.wrap(device_, given.data));
         placed->memory = placed->wrapped.get();
         return Status();
     }
-    placed->strides = tensor_strides(g, dense_strides(shape));
+    const Strides dense = dense_strides(shape);
+    placed->strides = tensor_strides(g, dense);
     placed->span = std::max<std::int64_t>(volume(shape), 1);
-    const std::uint64_t bytes = volume(shape) * given.size;
+    const std::uint64_t bytes = volume(shape) * size_of(dtype);
     TRY(ensure(bytes, own));
     placed->memory = own->get();
-    if (bytes == 0 || !data) return Status();
-    if (!is_dense(shape, strides)) {
+    if (bytes == 0 || !given.data) return Status();
+    const void *data = given.data;
+    if (!is_dense(shape, given.strides)) {
         TRY(host_block(bytes, &workspace->host));
-        copy_tensor(shape, given.size, data, strides, workspace->host.data(), dense_strides(shape));
+        copy_tensor(shape, size_of(dtype), data, given.strides, workspace->host.data(), dense);
         data = workspace->host.data();
     }
     return own->upload(workspace->stream, data, bytes);
@@ -275,14 +275,11 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     }
 
     Placed x, y, residual;
-    const std::int64_t size = size_of(g.y_dtype);
-    TRY(place({t.x, t.x_memory, g.x_shape, t.x_strides, size_of(g.dtype)}, workspace, &workspace->x, &x));
-    if (t.residual) {
-        TRY(place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, workspace, &workspace->residual,
-                  &residual));
-    }
-    const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
-    TRY(place({data, t.y_memory, g.y_shape, t.y_strides, size}, workspace, &workspace->y, &y));
+    RunTensor to = t.y;
+    if (to.memory != CONVT_DEVICE_MEMORY) to.data = nullptr; // y is copied afterwards
+    TRY(place(t.x, g.x_shape, g.dtype, workspace, &workspace->x, &x));
+    if (t.residual.data) TRY(place(t.residual, g.y_shape, g.y_dtype, workspace, &workspace->residual, &residual));
+    TRY(place(to, g.y_shape, g.y_dtype, workspace, &workspace->y, &y));
 
     const DeviceChoice &choice = kernel->choice;
     const Launch launch = {*kernel, *weights, *epilogue, q, x, stream};
@@ -298,11 +295,11 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         TRY(run_kernel(launch, y));
         if (choice.combine) TRY(run_combine(*kernel, y, residual, y, stream));
     }
-    if (t.y_memory == CONVT_DEVICE_MEMORY) return Status();
-    if (is_dense(g.y_shape, t.y_strides)) return workspace->y.download(stream, t.y, g.y_bytes());
+    if (t.y.memory == CONVT_DEVICE_MEMORY) return Status();
+    if (is_dense(g.y_shape, t.y.strides)) return workspace->y.download(stream, t.y.data, g.y_bytes());
     TRY(host_block(g.y_bytes(), &workspace->host));
     TRY(workspace->y.download(stream, workspace->host.data(), g.y_bytes()));
-    copy_tensor(g.y_shape, size, workspace->host.data(), dense_strides(g.y_shape), t.y, t.y_strides);
+    copy_tensor(g.y_shape, size_of(g.y_dtype), workspace->host.data(), dense_strides(g.y_shape), t.y.data, t.y.strides);
     return Status();
 }
 
@@ -326,7 +323,7 @@ Status DevicePlan::run(const RunTensors &t, void * /*workspace*/) const {
     workspace.stream = t.stream;
     workspace.thread = thread;
     Status status = run_in(t, &workspace);
-    workspace.used = !status || t.y_memory == CONVT_DEVICE_MEMORY; // else y has come, and nothing works there any more
+    workspace.used = !status || t.y.memory == CONVT_DEVICE_MEMORY; // else y has come, and nothing works there any more
     const std::lock_guard<Mutex> lock(mutex_);
     free_.push_back(std::move(workspace));
     return status;

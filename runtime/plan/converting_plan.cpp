@@ -169,7 +169,7 @@ class ConvertingPlan : public ProblemPlan {
     }
 
     Status run_quantized(const RunTensors &t, char *workspace) const {
-        if (t.x_memory != CONVT_HOST_MEMORY) {
+        if (t.x.memory != CONVT_HOST_MEMORY) {
             return unsupported("x is in device memory: quantizes_x is for x in host memory");
         }
         auto *const x = reinterpret_cast<std::uint8_t *>(workspace);
@@ -185,7 +185,7 @@ class ConvertingPlan : public ProblemPlan {
         q.x_zero_point = std::min(q.x_zero_point, 255);
         if (is_finite) {
             for_each_run(t, [&](std::int64_t, std::int64_t from, std::int64_t to, std::int64_t count) {
-                quantize(static_cast<const float *>(t.x) + from, count, q.x_scale, q.x_zero_point, x + to);
+                quantize(static_cast<const float *>(t.x.data) + from, count, q.x_scale, q.x_zero_point, x + to);
             });
         } else {
             // The sums are whole numbers, and their product with a NaN is NaN, whatever they are.
@@ -193,8 +193,7 @@ class ConvertingPlan : public ProblemPlan {
             q.x_scale = std::numeric_limits<float>::quiet_NaN();
         }
         RunTensors own = t;
-        own.x = x;
-        own.x_strides = dense_strides(geometry_.x_shape);
+        own.x = {x, dense_strides(geometry_.x_shape)};
         own.quantization = &q;
         return inner_->run(own, behind_own(workspace));
     }
@@ -204,7 +203,7 @@ class ConvertingPlan : public ProblemPlan {
     Range range_of_x(const RunTensors &t) const {
         std::array<Range, kMostTasks> ranges;
         for_each_run(t, [&](std::int64_t task, std::int64_t from, std::int64_t, std::int64_t count) {
-            ranges[static_cast<std::size_t>(task)].add(range_of(static_cast<const float *>(t.x) + from, count));
+            ranges[static_cast<std::size_t>(task)].add(range_of(static_cast<const float *>(t.x.data) + from, count));
         });
         Range all;
         for (const Range &range : ranges) all.add(range);
@@ -218,7 +217,7 @@ class ConvertingPlan : public ProblemPlan {
         const Shape &shape = geometry_.x_shape;
         std::size_t outer = shape.size(); // the number of axes that do not continue those inside them
         std::int64_t length = 1;
-        while (outer > 0 && (shape[outer - 1] == 1 || t.x_strides[outer - 1] == length)) length *= shape[--outer];
+        while (outer > 0 && (shape[outer - 1] == 1 || t.x.strides[outer - 1] == length)) length *= shape[--outer];
         const std::int64_t elements = volume(shape),
                            tasks = std::clamp<std::int64_t>(
                                elements / kLeastOfTask, 1,
@@ -228,7 +227,7 @@ class ConvertingPlan : public ProblemPlan {
             const std::int64_t end = part(task + 1);
             for (std::int64_t begin = part(task); begin < end;) {
                 std::int64_t from = begin % length, rest = begin / length;
-                for (std::size_t a = outer; a-- > 0; rest /= shape[a]) from += rest % shape[a] * t.x_strides[a];
+                for (std::size_t a = outer; a-- > 0; rest /= shape[a]) from += rest % shape[a] * t.x.strides[a];
                 const std::int64_t count = std::min(length - begin % length, end - begin);
                 f(task, from, begin, count);
                 begin += count;

@@ -37,8 +37,8 @@ class HostPlan : public ProblemPlan {
         }
         if (dimensions_.size() == geometry_.x_shape.size()) return layer_->run(tensors, workspace);
         RunTensors own = tensors;
-        for (Strides *const all : {&own.x_strides, &own.y_strides, &own.residual_strides}) {
-            if (all->size() > 0) *all = strides_of(*all, dimensions_);
+        for (RunTensor *const tensor : {&own.x, &own.y, &own.residual}) {
+            if (tensor->strides.size() > 0) tensor->strides = strides_of(tensor->strides, dimensions_);
         }
         return layer_->run(own, workspace);
     }
@@ -92,9 +92,9 @@ class HostPlan : public ProblemPlan {
     bool has_gaps_in_rows(const RunTensors &t) const {
         const std::size_t last = dimensions_.back();
         if (geometry_.layout != CONVT_CHANNELS_FIRST || last + 1 == geometry_.x_shape.size()) return false;
-        const bool in_x = geometry_.x_shape[last] > 1 && t.x_strides[last] != 1;
-        const bool in_y =
-            geometry_.y_shape[last] > 1 && (t.y_strides[last] != 1 || (t.residual && t.residual_strides[last] != 1));
+        const bool in_x = geometry_.x_shape[last] > 1 && t.x.strides[last] != 1;
+        const bool in_y = geometry_.y_shape[last] > 1 &&
+                          (t.y.strides[last] != 1 || (t.residual.data && t.residual.strides[last] != 1));
         return in_x || in_y;
     }
 

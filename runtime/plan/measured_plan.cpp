@@ -38,15 +38,17 @@ class Tensors {
     Status make(const LayerPlan &plan) {
         const Geometry &g = plan.geometry();
         const Allocator &from = plan.settings().allocator;
-        t_.x_strides = dense_strides(g.x_shape);
-        t_.y_strides = t_.residual_strides = dense_strides(g.y_shape);
-        TRY(get(from, g.x_bytes(), kNormal, "x", &x_, &t_.x));
-        TRY(get_block(from, g.y_bytes(), "y, which a measuring plan writes", &y_));
-        std::memset(t_.y = y_.data(), 0, y_.size());
-        if (g.post_ops.adds_residual) TRY(get(from, g.y_bytes(), kNormal, "the residual", &residual_, &t_.residual));
+        TRY(get(from, g.x_bytes(), kNormal, "x", &x_));
+        TRY(get(from, g.y_bytes(), 0, "y, which a measuring plan writes", &y_));
+        if (g.post_ops.adds_residual) TRY(get(from, g.y_bytes(), kNormal, "the residual", &residual_));
+        t_.x = {x_.data(), dense_strides(g.x_shape)};
+        t_.y = {y_.data(), dense_strides(g.y_shape)};
+        t_.residual = {residual_.data(), dense_strides(g.y_shape)};
         if (!plan.weights_at_run_time()) return Status();
-        TRY(get(from, g.w_bytes(), kNormal, "weights", &w_, &t_.w));
-        if (g.has_bias) TRY(get(from, g.b_bytes(), 0, "biases", &b_, &t_.b));
+        TRY(get(from, g.w_bytes(), kNormal, "weights", &w_));
+        if (g.has_bias) TRY(get(from, g.b_bytes(), 0, "biases", &b_));
+        t_.w = w_.data();
+        t_.b = b_.data();
         if (g.quantized()) {
             values_.w_scale = {1};
             values_.w_zero_point = {0};
@@ -73,11 +75,9 @@ class Tensors {
     // Bytes of this value make normal numbers of all types, whose sums are normal too.
     static constexpr int kNormal = 0x3c;
 
-    static Status get(const Allocator &from, std::uint64_t bytes, int fill, const char *what, Block *block,
-                      const void **data) {
+    static Status get(const Allocator &from, std::uint64_t bytes, int fill, const char *what, Block *block) {
         TRY(get_block(from, bytes, what, block));
         std::memset(block->data(), fill, block->size());
-        *data = block->data();
         return Status();
     }
 

@@ -351,40 +351,40 @@ Status Col2im::multiply(const LayerPlan &plan, const RunTensors &t, std::int64_t
     const std::int64_t x_size = size_of(geometry_.dtype);
     RunTensors own;
     own.w = t.w;
-    own.x_strides = own.y_strides = Strides(3);
+    own.x.strides = own.y.strides = Strides(3);
     const DimensionOrder own_at = dimension_order(geometry_.layout, 3);
     const std::size_t own_c = own_at.channel, own_p = own_at.first_axis;
-    own.x_strides[0] = t.x_strides[0];
-    own.x_strides[own_c] = t.x_strides[c_at];
-    own.y_strides[own_c] = planar_ ? capacity() : 1;
-    own.y_strides[0] = capacity() * elements();
-    own.y_strides[own_p] = position_stride();
-    const char *const x = element_at(t.x, first_image * t.x_strides[0], x_size);
+    own.x.strides[0] = t.x.strides[0];
+    own.x.strides[own_c] = t.x.strides[c_at];
+    own.y.strides[own_c] = planar_ ? capacity() : 1;
+    own.y.strides[0] = capacity() * elements();
+    own.y.strides[own_p] = position_stride();
+    char *const x = element_at(t.x.data, first_image * t.x.strides[0], x_size);
 
     // The positions of a strip are one axis if each row begins where the row before it ends.
-    std::int64_t step = last ? t.x_strides[w_at] : 1, extent = 1;
+    std::int64_t step = last ? t.x.strides[w_at] : 1, extent = 1;
     bool runs_on = true;
     for (std::size_t a = 0; a <= strip_axis_; a++) {
         const std::int64_t in = axes_[a].geometry.in;
         if (in == 1) continue;
-        if (extent == 1 && last) step = t.x_strides[w_at - a];
-        runs_on = runs_on && t.x_strides[w_at - a] == step * extent;
+        if (extent == 1 && last) step = t.x.strides[w_at - a];
+        runs_on = runs_on && t.x.strides[w_at - a] == step * extent;
         extent *= in;
     }
     if (runs_on) {
-        own.x = x + rows.begin * (strip_axis_ == 0 ? step : t.x_strides[w_at - strip_axis_]) * x_size;
-        own.x_strides[own_p] = step;
-        own.y = columns;
+        own.x.data = x + rows.begin * (strip_axis_ == 0 ? step : t.x.strides[w_at - strip_axis_]) * x_size;
+        own.x.strides[own_p] = step;
+        own.y.data = columns;
         return plan.run(own, workspace);
     }
-    own.x_strides[own_p] = t.x_strides[w_at];
+    own.x.strides[own_p] = t.x.strides[w_at];
     const std::int64_t in_w = axes_[0].geometry.in, in_h = strip_axis_ == 2 ? axes_[1].geometry.in : 1;
     for (std::int64_t row = rows.begin; row < rows.end; row++) {
         for (std::int64_t h = 0; h < in_h; h++) {
-            std::int64_t at = row * t.x_strides[w_at - strip_axis_];
-            if (strip_axis_ == 2) at += h * t.x_strides[w_at - 1];
-            own.x = x + at * x_size;
-            own.y = columns + ((row - rows.begin) * row_ + h * in_w) * position_stride() * size_;
+            std::int64_t at = row * t.x.strides[w_at - strip_axis_];
+            if (strip_axis_ == 2) at += h * t.x.strides[w_at - 1];
+            own.x.data = x + at * x_size;
+            own.y.data = columns + ((row - rows.begin) * row_ + h * in_w) * position_stride() * size_;
             TRY(single_->run(own, workspace));
         }
     }

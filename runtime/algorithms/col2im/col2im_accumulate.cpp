@@ -118,21 +118,21 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
 
     const Outputs along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
-    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
-    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc.begin * t.y_strides[c_at] +
+    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y.strides[w_at - a] : 0; };
+    const std::int64_t y_offset = columns.first_image * t.y.strides[0] + oc.begin * t.y.strides[c_at] +
                                   h.begin * y_stride(1) + d.begin * y_stride(2);
     const AxisGeometry &w = axes_[0].geometry;
     const std::int64_t between_positions = capped_product({w.stride, y_stride(0)}); // of no meaning where one is in y
     // phases: those of the table of w. extent: along w, of y or, if kernels have a dimension of phases, of positions.
     const auto call = [&](const Outputs &phases, std::int64_t extent, std::int64_t o) {
         Buffer<2> taps_w = taps(0, phases);
-        Buffer<6> out(element_at(t.y, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype));
+        Buffer<6> out(element_at(t.y.data, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype));
         if (!kernel_->stride_w) out.add(extent, between_positions);
         out.add(kernel_->stride_w ? extent : phases.extent, y_stride(0));
         out.add(h.extent, y_stride(1));
         out.add(d.extent, y_stride(2));
-        out.add(oc.end - oc.begin, t.y_strides[c_at]);
-        out.add(images_, t.y_strides[0]);
+        out.add(oc.end - oc.begin, t.y.strides[c_at]);
+        out.add(images_, t.y.strides[0]);
         const auto &[aw, ah, ad] = axes_;
         kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step()),
                      number(ah.geometry.offset_step()), number(ad.geometry.offset_step()),
@@ -152,7 +152,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
 
 void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, const char *bias) const {
     const std::int64_t y_size = size_of(geometry_.y_dtype);
-    const std::size_t w_at = t.y_strides.size() - 2, axes = geometry_.axes.size();
+    const std::size_t w_at = t.y.strides.size() - 2, axes = geometry_.axes.size();
     const std::int64_t channels = geometry_.out_channels;
     const AxisGeometry &w = axes_[0].geometry;
 
@@ -174,8 +174,8 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
 
     const Outputs along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
-    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
-    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
+    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y.strides[w_at - a] : 0; };
+    const std::int64_t y_offset = columns.first_image * t.y.strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
     // If y has gaps between positions, each phase is a run of its own.
     const bool is_dense = y_stride(0) == channels;
     // Computes `count` phases, from `first` on, of positions q .. q + positions - 1, which begin at output o and have the
@@ -189,13 +189,13 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
         in.set(6, 0, (w.kernel - first) * channels, 1);
         in.locate(columns.data + first * channels * size_);
         Buffer<1> b(bias + first * channels * size_, type_of(sum_dtype_), {{run(), 1}});
-        Buffer<6> out(element_at(t.y, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype),
+        Buffer<6> out(element_at(t.y.data, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype),
                       {{is_dense ? count * channels : channels, 1},
                        {is_dense ? 1 : count, y_stride(0)},
                        {positions, w.stride * y_stride(0)},
                        {h.extent, y_stride(1)},
                        {d.extent, y_stride(2)},
-                       {images_, t.y_strides[0]}});
+                       {images_, t.y.strides[0]}});
         const std::array<std::int32_t, kTapColumns> of_first = {number(q - tap), number(tap_count), number(tap * run()),
                                                                 0};
         Buffer<2> taps_w = table_buffer(of_first.data(), 1, kTapColumns);

@@ -296,15 +296,15 @@ class Winograd : public ComposedPlan {
         });
     }
 
-    Status run_layer(const Strip &strip, const Layer &layer, const RunTensors &t, const char *transformed,
+    Status run_layer(const Strip &strip, const Layer &layer, const RunTensors &t, char *transformed,
                      char *workspace) const {
         const WinogradPhase &h = layer.h, &w = layer.w;
         if (h.positions <= 2 * strip.first_tile || w.positions <= 0) return Status();
         const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size_;
         char *const products = workspace + layer_bytes_;
         RunTensors own;
-        own.x_strides = {positions_here * pitch(), pitch(), 1};
-        own.y_strides = {positions_here * geometry_.out_channels, geometry_.out_channels, 1};
+        own.x.strides = {positions_here * pitch(), pitch(), 1};
+        own.y.strides = {positions_here * geometry_.out_channels, geometry_.out_channels, 1};
         const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
         const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
         for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
@@ -312,8 +312,8 @@ class Winograd : public ComposedPlan {
                 const auto entry = static_cast<std::int64_t>(h.entries[kh]) * w_.entry_count() +
                                    static_cast<std::int64_t>(w.entries[kw]);
                 const auto product = static_cast<std::int64_t>(kh * of_w + kw);
-                own.x = transformed + entry * of_entry;
-                own.y = products + product * product_stride() * size_;
+                own.x.data = transformed + entry * of_entry;
+                own.y.data = products + product * product_stride() * size_;
                 const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
                 TRY(plans[plan]->run(own, workspace));
             }
@@ -339,10 +339,11 @@ class Winograd : public ComposedPlan {
         parallel.for_each(images_ * parts, [&](std::int64_t index) {
             const std::int64_t image = index / parts, part = index % parts, begin = strip.tiles * part / parts,
                                end = strip.tiles * (part + 1) / parts;
-            Buffer<3> x(element_at(t.x, (strip.first_image + image) * t.x_strides[0], size_), type_of(geometry_.dtype),
+            Buffer<3> x(element_at(t.x.data, (strip.first_image + image) * t.x.strides[0], size_),
+                        type_of(geometry_.dtype),
                         {{geometry_.in_channels, 1},
-                         {has_w ? geometry_.axes.back().in : 1, stride_of_w(t.x_strides)},
-                         {geometry_.axes.front().in, t.x_strides[1]}});
+                         {has_w ? geometry_.axes.back().in : 1, stride_of_w(t.x.strides)},
+                         {geometry_.axes.front().in, t.x.strides[1]}});
             Buffer<2> entries_h = entries_of(h_), entries_w = entries_of(w_);
             Buffer<5> to(transformed + (image * strip.tiles + begin) * of_row * size_, type_of(geometry_.dtype),
                          {{geometry_.in_channels, 1},
@@ -370,9 +371,9 @@ class Winograd : public ComposedPlan {
             return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
         };
         const auto parts_h = parts(layer.h, strip.first_tile, strip.tiles), parts_w = parts(layer.w, 0, w_.tiles);
-        const std::int64_t y_h = t.y_strides[1], y_w = stride_of_w(t.y_strides);
+        const std::int64_t y_h = t.y.strides[1], y_w = stride_of_w(t.y.strides);
         settings_.parallel.for_each(images_, [&](std::int64_t image) {
-            char *const y = element_at(t.y, (strip.first_image + image) * t.y_strides[0], size_);
+            char *const y = element_at(t.y.data, (strip.first_image + image) * t.y.strides[0], size_);
             for (const Part &h : parts_h) {
                 for (const Part &w : parts_w) {
                     if (h.tiles == 0 || w.tiles == 0) continue;
