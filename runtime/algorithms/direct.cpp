@@ -43,6 +43,8 @@ Direct::Direct(const AlgorithmProblem &problem)
     : geometry_(problem.geometry), settings_(problem.settings), quantization_(problem.quantization),
       record_(problem.record) {
     leading_ = geometry_.axes.size() > 3 ? geometry_.axes.size() - 3 : 0;
+    for (std::size_t a = 0; a < leading_; a++)
+        leading_axes_.push_back(plan_axis(geometry_.axes[a], geometry_.axes[a].stride, false));
     set_problem(problem, true);
 }
 

@@ -72,6 +72,7 @@ class Direct : public AlgorithmPlan {
     const QuantizationValues *quantization_; // null: the layer is of floats, or it arrives with each run
     const TuningRecord *record_;
     std::size_t leading_ = 0;
+    std::vector<AxisPlan> leading_axes_;
     SpatialProblem problem_; // without the leading axes
     std::vector<Candidate> candidates_;
     std::string why_;                             // the reason for this kernel

@@ -78,7 +78,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
         bool any = true;
         std::int64_t y_offset = 0;
         for (std::size_t a = 0; a < leading_; a++) {
-            taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
+            taps[a] = leading_axes_[a].taps_of(at[a] % geometry_.axes[a].stride);
             tap_extents[a] = taps[a].count;
             any = any && taps[a].count > 0;
             y_offset += at[a] * t.y.strides[first_axis + a];

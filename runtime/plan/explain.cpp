@@ -22,8 +22,9 @@ void explain_axis(std::size_t index, const std::string &name, const AxisGeometry
          << ", kernel " << a.kernel << ", stride " << a.stride << ", dilation " << a.dilation << ", output_padding "
          << a.output_padding << ", pads " << a.pad_begin << " " << a.pad_end() << "\n";
     const std::int64_t phases = std::min(a.stride, a.out);
+    const AxisPlan plan = plan_axis(a, a.stride, false);
     for (std::int64_t r = 0; r < std::min(phases, kPhasesShown); r++) {
-        const Taps taps = taps_of(a, r);
+        const Taps taps = plan.taps_of(r);
         *out << "  y[" << a.stride << "*q + " << r << "] <-";
         if (taps.count == 0) *out << " bias only";
         for (std::int64_t t = 0; t < std::min(taps.count, kTapsShown); t++) {

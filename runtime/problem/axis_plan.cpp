@@ -80,6 +80,16 @@ std::vector<std::int32_t> AxisPlan::row_for_each() const {
     return all;
 }
 
+Taps AxisPlan::taps_of(std::int64_t phase) const {
+    const auto run =
+        std::find_if(runs.begin(), runs.end(), [&](const PhaseRun &r) { return phase < r.first + r.count; });
+    if (run == runs.end() || !run->has_taps) return Taps();
+    const std::int32_t *const taps_of_phase = row(run->row + phase - run->first);
+    if (taps_of_phase[kTapCount] == 0) return Taps();
+    const auto first = static_cast<std::size_t>(taps_of_phase[kTapFirst]);
+    return {elements[first], taps_of_phase[kTapOffset], taps_of_phase[kTapCount]};
+}
+
 bool AxisPlan::fits_kernels() const {
     return step <= kMostElements && q_extent() + high - 1 <= kMostElements && low >= -kMostElements;
 }

@@ -10,6 +10,14 @@
 
 namespace convtranspose {
 
+// These are the taps of one phase of one axis. Output positions o = stride*q + phase meet the kernel elements
+// kernel_begin + t*kernel_step(), t = 0..count-1, and read x at q + offset + t*offset_step(); outside of x a tap contributes
+// nothing. Taps that no output position meets inside x are left out, so count may be 0. Input positions rise with t, so
+// kernel_step() < 0 < offset_step() (both are of AxisGeometry).
+struct Taps {
+    std::int64_t kernel_begin = 0, offset = 0, count = 0;
+};
+
 // A class of taps is a range of packed kernel elements, first .. first + count - 1. Several phases may have the same class.
 struct TapClass {
     std::int32_t first = 0, count = 0;
@@ -48,6 +56,7 @@ struct AxisPlan {
     std::int64_t rows() const { return static_cast<std::int64_t>(table.size()) / kTapColumns; }
     const std::int32_t *row(std::int64_t r) const { return table.data() + kTapColumns * r; }
     std::int32_t *row(std::int64_t r) { return table.data() + kTapColumns * r; }
+    Taps taps_of(std::int64_t phase) const; // before pair_taps() and put_phases_inside()
     std::int64_t element_count() const { return static_cast<std::int64_t>(elements.size()); }
     bool has_row_for_each() const { return rows() == phases; } // true: phase r has row r
     std::vector<std::int32_t> row_for_each() const;            // the table with a row for each phase that has outputs

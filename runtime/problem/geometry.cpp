@@ -24,29 +24,6 @@ bool given(const convt_ints &list) { return list.data != nullptr; }
 
 Shape to_shape(const convt_ints &list) { return given(list) ? Shape(list.data, list.data + list.size) : Shape(); }
 
-// Returns a * b mod m for 0 <= a, b < m, by repeated doubling where the product would overflow.
-std::int64_t multiply_mod(std::int64_t a, std::int64_t b, std::int64_t m) {
-    if (m <= kMaxExtent) return a * b % m;
-    std::int64_t product = 0;
-    for (; b > 0; b /= 2) {
-        if (b % 2) product = (product + a) % m;
-        a = 2 * a % m;
-    }
-    return product;
-}
-
-// Returns the inverse of a modulo m, where gcd(a, m) = 1.
-std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
-    // Invariant of Euclid's algorithm: r = t * a and next_r = next_t * a, modulo m.
-    std::int64_t r = m, t = 0, next_r = a % m, next_t = 1 % m;
-    while (next_r != 0) {
-        const std::int64_t quotient = r / next_r;
-        r = std::exchange(next_r, r - quotient * next_r);
-        t = std::exchange(next_t, t - quotient * next_t);
-    }
-    return t < 0 ? t + m : t;
-}
-
 const char *must_be(std::int64_t least) { return least == 1 ? " must be positive" : " must not be negative"; }
 
 // Checks the elements of a shape from `first` on: they are at least `least`, 0 or 1, and a kernel can index them.
@@ -386,27 +363,6 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
     axis.in = axis.out = extent;
     axis.kernel = 1;
     return axis;
-}
-
-Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
-    if (phase >= axis.out) return Taps();
-    // Divided by the gcd, the congruence k * dilation = phase + pad_begin (mod stride) has one solution modulo `period`.
-    const std::int64_t target = phase + axis.pad_begin, period = -axis.kernel_step(), step = axis.offset_step(),
-                       common = axis.stride / period;
-    if (target % common != 0) return Taps();
-    const std::int64_t start = floor_mod(target / common, period); // pads may be negative
-    const std::int64_t first = multiply_mod(start, inverse_mod(step, period), period);
-    if (first >= axis.kernel) return Taps();
-
-    const std::int64_t positions = ceil_div(axis.out - phase, axis.stride);
-    const std::int64_t all = (axis.kernel - 1 - first) / period + 1;
-    const std::int64_t largest = first + (all - 1) * period; // this element reads the first input position
-    const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact
-    // Keep the taps that some position q in 0..positions-1 meets inside x.
-    const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, step));
-    const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, step) + 1);
-    if (begin >= end) return Taps();
-    return {largest - begin * period, offset + begin * step, end - begin};
 }
 
 Status resolve(const convt_problem &problem, Geometry *geometry) {

@@ -24,16 +24,6 @@ int raw(const Enum &value) {
     return result;
 }
 
-// These are the taps of one phase of one axis. Output positions o = stride*q + phase meet the kernel elements
-// kernel_begin + t*kernel_step(), t = 0..count-1, and read x at q + offset + t*offset_step(); outside of x a tap contributes
-// nothing. Taps that no output position meets inside x are left out, so count may be 0. Input positions rise with t, so
-// kernel_step() < 0 < offset_step() (both are of AxisGeometry).
-struct Taps {
-    std::int64_t kernel_begin = 0;
-    std::int64_t offset = 0;
-    std::int64_t count = 0;
-};
-
 // This is one spatial axis. Kernel element k meets phase r if and only if (r + pad_begin - k*dilation) is a multiple of
 // stride. With g = gcd(stride, dilation), the kernel elements of a phase are therefore stride/g apart, and its input offsets
 // dilation/g.
@@ -66,9 +56,6 @@ struct AxisGeometry {
 // Returns an axis whose kernel has one element and whose stride is 1, so that each output position reads its own input
 // position.
 AxisGeometry pointwise_axis(std::int64_t extent);
-
-// Returns the taps of phase r in 0..stride-1. They are computed, not stored, so that a stride of 10^9 needs no memory.
-Taps taps_of(const AxisGeometry &axis, std::int64_t phase);
 
 // Names the dimension of y that is dense: the one that the layout says, or channels or the last axis whatever the layout
 // (phases_as_channels.h, col2im.h).

@@ -8,6 +8,7 @@
 
 #include "geometry/axes.h"
 #include "reference/tensor.h"
+#include "runtime/problem/axis_plan.h"
 #include "runtime/problem/geometry.h"
 
 namespace convtranspose {
@@ -21,8 +22,9 @@ using test::Random;
 
 std::vector<Meeting> by_taps(const AxisGeometry &axis) {
     std::vector<Meeting> meetings;
+    const AxisPlan plan = plan_axis(axis, axis.stride, false);
     for (std::int64_t o = 0; o < axis.out; ++o) {
-        const Taps taps = taps_of(axis, o % axis.stride);
+        const Taps taps = plan.taps_of(o % axis.stride);
         for (std::int64_t t = 0; t < taps.count; ++t) {
             const std::int64_t i = o / axis.stride + taps.offset + t * axis.offset_step();
             if (i >= 0 && i < axis.in) meetings.emplace_back(o, i, taps.kernel_begin + t * axis.kernel_step());
@@ -48,8 +50,9 @@ std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeom
 void expect_right(const AxisGeometry &axis) {
     SCOPED_TRACE(describe(axis));
     ASSERT_EQ(by_taps(axis), by_definition(axis));
+    const AxisPlan plan = plan_axis(axis, axis.stride, false);
     for (std::int64_t phase = 0; phase < axis.stride; ++phase) {
-        const Taps taps = taps_of(axis, phase);
+        const Taps taps = plan.taps_of(phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
             listed.emplace_back(taps.kernel_begin + t * axis.kernel_step(), taps.offset + t * axis.offset_step());
@@ -61,7 +64,8 @@ void expect_right(const AxisGeometry &axis) {
 TEST(Taps, ByHand) {
     // 4-tap kernel, stride 2, pad 1: outputs 2q and 2q + 1 have two taps each.
     const AxisGeometry axis = make_axis(5, 10, 4, 2, 1, 1);
-    const Taps even = taps_of(axis, 0), odd = taps_of(axis, 1);
+    const AxisPlan plan = plan_axis(axis, axis.stride, false);
+    const Taps even = plan.taps_of(0), odd = plan.taps_of(1);
     EXPECT_EQ(even.kernel_begin, 3);
     EXPECT_EQ(even.offset, -1);
     EXPECT_EQ(even.count, 2);
@@ -73,11 +77,12 @@ TEST(Taps, ByHand) {
 }
 
 TEST(Taps, PhaseWithoutAny) {
-    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 0).count, 1);
-    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 1).count, 1);
-    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 2).count, 0); // stride above kernel
-    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 3).count, 0);
-    EXPECT_EQ(taps_of(make_axis(5, 17, 3, 4, 2, 0), 1).count, 0); // gcd(stride, dilation) = 2
+    const AxisPlan plan = plan_axis(make_axis(5, 17, 2, 4, 1, 0), 4, false); // the stride is above the kernel
+    EXPECT_EQ(plan.taps_of(0).count, 1);
+    EXPECT_EQ(plan.taps_of(1).count, 1);
+    EXPECT_EQ(plan.taps_of(2).count, 0);
+    EXPECT_EQ(plan.taps_of(3).count, 0);
+    EXPECT_EQ(plan_axis(make_axis(5, 17, 3, 4, 2, 0), 4, false).taps_of(1).count, 0); // gcd(stride, dilation) = 2
 }
 
 TEST(Taps, SmallAxesExhaustively) {
@@ -108,10 +113,11 @@ TEST(Taps, RandomAxes) {
 // Where trying all phases would take forever: each kernel element meets one phase, and all are found by it.
 void expect_right_at_kernel_elements(const AxisGeometry &axis) {
     SCOPED_TRACE(describe(axis));
+    const AxisPlan plan = plan_axis(axis, axis.stride, false);
     for (std::int64_t k = 0; k < axis.kernel; ++k) {
         const std::int64_t rest = (k * axis.dilation - axis.pad_begin) % axis.stride;
         const std::int64_t phase = rest < 0 ? rest + axis.stride : rest;
-        const Taps taps = taps_of(axis, phase);
+        const Taps taps = plan.taps_of(phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
             listed.emplace_back(taps.kernel_begin + t * axis.kernel_step(), taps.offset + t * axis.offset_step());

@@ -245,7 +245,7 @@ void Col2im::make_tables() {
         Table &table = tables_[a];
         table.reserve(static_cast<std::size_t>(entries * kTapColumns));
         for (std::int64_t o = 0; o < entries; o++) {
-            const Taps taps = taps_of(axis, o % axis.stride);
+            const Taps taps = axes_[a].taps_of(o % axis.stride);
             std::int64_t position = o / axis.stride + taps.offset, first = 0, end = taps.count;
             if (a > 0) { // keep the taps inside x
                 first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step()), 0, end);

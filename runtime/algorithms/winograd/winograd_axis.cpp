@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/division.h"
+#include "problem/axis_plan.h"
 
 namespace convtranspose {
 
@@ -28,8 +29,9 @@ WinogradAxis::WinogradAxis(const AxisGeometry &geometry)
     // All taps count, whether or not a position meets them inside x, so that the packed weights serve every input size.
     AxisGeometry endless = geometry;
     endless.in = endless.out = std::int64_t{1} << 40;
+    const AxisPlan plan = plan_axis(endless, stride, false);
     for (std::int64_t r = 0; r < geometry.stride; r++) {
-        const Taps taps = taps_of(endless, r);
+        const Taps taps = plan.taps_of(r);
         WinogradPhase phase;
         phase.number = r;
         phase.kernel_begin = taps.kernel_begin;
