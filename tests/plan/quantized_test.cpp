@@ -39,7 +39,9 @@ const std::vector<Case> kQuantizationCases = {
     {"YScaleZero", [](Problem *p) { p->quantization->y_scale = 0; }, "y_scale = 0 must be positive and finite"},
     {"YScaleNan", [](Problem *p) { p->quantization->y_scale = kNan; }, "y_scale = nan must be"},
     {"WScaleOfAChannel", [](Problem *p) { p->quantization->w_scale = {1, 1, 1, 0, 1, 1}; }, "w_scale[3] = 0 must be"},
-    {"WScaleNone", [](Problem *p) { p->quantization->w_scale.clear(); }, "w_scale"},
+    {"WScaleNone", [](Problem *p) { p->quantization->w_scale.clear(); }, "w_scale has 0 elements, needs 1 or 6"},
+    {"WZeroPointNone", [](Problem *p) { p->quantization->w_zero_point = std::vector<std::int32_t>(); },
+     "w_zero_point has 0 elements, needs 1 or 6"},
     {"WScaleSize",
      [](Problem *p) {
          p->quantization->w_scale = {1, 1};

@@ -207,7 +207,9 @@ class LightWeights(unittest.TestCase):
                                         (ValueError, "y_scale is given", {"y_scale": 1}),
                                         (ValueError, "y_zero_point is given", {"y_zero_point": 0}),
                                         (ValueError, "y_range is given", {"y_range": (0, 6)}),
-                                        (ValueError, "w_scale", {"w_scale": [1, 2]}), (ValueError, "y_dtype", {"y_dtype": "int8"})):
+                                        (ValueError, "w_scale", {"w_scale": [1, 2]}), (ValueError, "y_dtype", {"y_dtype": "int8"}),
+                                        (ValueError, "w_scale has 0 elements", {"w_scale": []}),
+                                        (ValueError, "w_zero_point has 0 elements", {"w_zero_point": []})):
             with self.subTest(**arguments), self.assertRaisesRegex(error, words):
                 ct.Plan(w, x_shape=x.shape, x_dtype="float32", **{"w_scale": 1, **arguments})
         with self.assertRaisesRegex(TypeError, "w_scale is missing"):

@@ -202,12 +202,14 @@ inline convt_attributes view(const Attributes &a) {
 }
 
 inline convt_quantization view(const Quantization &q) {
+    static const float no_scale = 0; // as of a shape: null would mean that there is no list
+    static const std::int32_t no_zero_point = 0;
     return {sizeof(convt_quantization),
             q.x_scale,
             q.x_zero_point,
-            q.w_scale.data(),
+            q.w_scale.empty() ? &no_scale : q.w_scale.data(),
             q.w_scale.size(),
-            q.w_zero_point.data(),
+            q.w_zero_point.empty() ? &no_zero_point : q.w_zero_point.data(),
             q.w_zero_point.size(),
             q.y_scale,
             q.y_zero_point,
