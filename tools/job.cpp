@@ -68,7 +68,8 @@ fs::path Job::model() const {
         std::error_code code;
         if (!fs::exists(path, code)) throw Error("'" + path.string() + "' does not exist");
         if (path.extension() != ".onnx") {
-            throw Error("'" + path.string() + "' is neither a .onnx model nor a folder with one");
+            throw Error("'" + path.string() +
+                        "' is neither a .onnx model nor a folder with one; tensors are .pb or .npy files");
         }
         return path;
     }

@@ -339,7 +339,7 @@ std::string name_of_folder(const std::string &folder) {
 int run_main(int argc, char **argv) {
     CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1); // a word that is no command is refused by name, which a required command would not
     RunOptions run;
     const CLI::App *const run_app = add_run(&app, &run);
     ExplainOptions explain;
@@ -367,7 +367,7 @@ int run_main(int argc, char **argv) {
     }
     if (calibrate_app->parsed()) return calibrate_command(calibrate);
     if (targets_app->parsed()) return targets_command();
-    return kUsage;
+    throw UsageError("a command is required: run, explain, bench, tune, calibrate or targets; --help says more");
 }
 
 // Returns the status of a command, or a failure if what it printed was not written, as on a full disk.

@@ -294,7 +294,7 @@ TEST(BrokenFiles, Garbage) {
     expect_refused(layer, "has no model.onnx");
     expect_refused(folder.path() / "absent", "does not exist");
     expect_refused(folder.path() / "absent" / "model.onnx", "model.onnx' does not exist");
-    expect_refused("/dev/null", "is neither a .onnx model nor a folder with one");
+    expect_refused("/dev/null", "is neither a .onnx model nor a folder with one; tensors are .pb or .npy files");
 }
 
 // Takes no room on the disk.

@@ -72,6 +72,12 @@ TEST(Usage, WrongUsageExitsWithTwo) {
     }
 }
 
+TEST(Usage, WordsThatAreNoCommandAreNamed) {
+    expect_in("a command is required: run, explain,", convtranspose({}));
+    expect_in("not expected: --fast", convtranspose({"--fast"}));
+    expect_in("explan", convtranspose({"explan", "layer.onnx"}));
+}
+
 TEST(Usage, LibrariesAreNamedByTheirFolder) {
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string();
