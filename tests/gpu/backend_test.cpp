@@ -100,10 +100,8 @@ class WatchedDevice {
 
 RunTensors tensors_of(const Problem &problem, const Inputs &inputs, Tensor *y) {
     RunTensors t;
-    t.x = inputs.x.data();
-    t.x_strides = dense_strides(problem.x_shape);
-    t.y = y->data();
-    t.y_strides = dense_strides(y->shape());
+    t.x = {const_cast<void *>(inputs.x.data()), dense_strides(problem.x_shape)};
+    t.y = {y->data(), dense_strides(y->shape())};
     return t;
 }
 
@@ -272,9 +270,8 @@ TEST_P(DeviceBackends, ThreadsThatHaveAStreamEachShareNoWorkspace) {
     ASSERT_TRUE(x.upload(nullptr, on.inputs.x.data(), geometry.x_bytes()));
     Tensor result(on.problem.dtype, geometry.y_shape);
     RunTensors tensors = tensors_of(on.problem, on.inputs, &result);
-    tensors.x = reinterpret_cast<const void *>(x.get());
-    tensors.y = reinterpret_cast<void *>(y.get());
-    tensors.x_memory = tensors.y_memory = CONVT_DEVICE_MEMORY;
+    tensors.x = {reinterpret_cast<void *>(x.get()), tensors.x.strides, CONVT_DEVICE_MEMORY};
+    tensors.y = {reinterpret_cast<void *>(y.get()), tensors.y.strides, CONVT_DEVICE_MEMORY};
     const auto allocated_by_run = [&] {
         const std::size_t before = watched.allocations;
         EXPECT_TRUE(on.plan->run(tensors, nullptr));
