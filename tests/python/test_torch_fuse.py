@@ -15,6 +15,16 @@ if HAS_TORCH:
     from test_torch_module import NORMS
     from torch import nn
 
+    class Reads(nn.Module):
+        """Reads weights besides: read(model) is added to what the two layers compute."""
+
+        def __init__(self, read):
+            super().__init__()
+            self.up, self.bn, self.read = layer(), Fusion.norm(2), read
+
+        def forward(self, x):
+            return self.bn(self.up(x)).to(next(self.parameters()).device) + self.read(self)
+
 
 class Fusion(TorchTest):
     def check(self, model, fused, left=(), x=None, ops=()):
@@ -133,28 +143,18 @@ class Fusion(TorchTest):
         self.assertEqual(vars(model), before)
         self.check(Remembers(), ["up"])
 
-    class Reads(nn.Module):
-        """Reads weights besides: read(model) is added to what the two layers compute."""
-
-        def __init__(self, read):
-            super().__init__()
-            self.up, self.bn, self.read = layer(), Fusion.norm(2), read
-
-        def forward(self, x):
-            return self.bn(self.up(x)).to(next(self.parameters()).device) + self.read(self)
-
     def test_weights_that_are_read_besides(self):
         for name, read in (("up.weight", lambda m: m.up.weight.sum()), ("up.bias", lambda m: m.up.bias.sum()),
                            ("bn.weight", lambda m: m.bn.weight.sum())):
-            report = self.check(self.Reads(read), [], ["up"])
+            report = self.check(Reads(read), [], ["up"])
             self.assertIn(f"{name} is read besides", report.left["up"])
 
     def test_weights_that_a_trace_computes_with(self):
         for name, read in {"parameters": lambda model: sum(p.sum() for p in model.parameters()),
                            "state_dict": lambda model: model.state_dict()["bn.running_mean"].sum()}.items():
             with self.subTest(name):
-                self.check(self.Reads(read), [], ["up"])
-        self.check(self.Reads(lambda model: 1), ["up"])
+                self.check(Reads(read), [], ["up"])
+        self.check(Reads(lambda model: 1), ["up"])
 
     def test_untraceable(self):
         class Branches(nn.Module):
