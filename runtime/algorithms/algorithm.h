@@ -110,8 +110,8 @@ class AlgorithmPlan {
     // The kernel that computes the layer as it is; null: other layers are computed.
     virtual const char *own_kernel() const { return nullptr; }
     virtual bool follows_record() const { return false; } // true: own_kernel() is what a tuning record names
-    virtual const DirectPlan &
-    direct() const = 0; // its own, or that of the first layer that it computes the layer through
+    // Returns its own direct plan, or that of the first layer that it computes the layer through.
+    virtual const DirectPlan &direct() const = 0;
     virtual bool weights_at_run_time() const = 0;
     virtual bool applies_post_ops() const { return false; } // false: the caller applies them to all of y
     virtual std::uint64_t workspace_bytes() const = 0;

@@ -38,7 +38,8 @@ Status settings_of(const convt_options &options, PlanSettings *settings);
 // Reads `isa` and `variant` for a plan on the CPU. A program may lack kernels for it.
 Status choose_isa(const convt_options &options, PlanSettings *settings);
 
-// Checks a tensor handed to a run or a plan against what was planned, and fills *tensor, but for its memory. dense: it must have no gaps.
+// Checks a tensor handed to a run or a plan against what was planned, and fills *tensor except for its memory. dense: the tensor
+// must have no gaps.
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
                     RunTensor *tensor);
 
