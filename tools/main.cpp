@@ -367,7 +367,10 @@ int run_main(int argc, char **argv) {
     }
     if (calibrate_app->parsed()) return calibrate_command(calibrate);
     if (targets_app->parsed()) return targets_command();
-    throw UsageError("a command is required: run, explain, bench, tune, calibrate or targets; --help says more");
+    std::string commands;
+    for (const CLI::App *const command : app.get_subcommands([](const CLI::App *) { return true; }))
+        commands += (commands.empty() ? "" : ", ") + command->get_name();
+    throw UsageError("a command is required: " + commands + "; --help says more");
 }
 
 // Returns the status of a command, or a failure if what it printed was not written, as on a full disk.

@@ -238,7 +238,7 @@ class Worker {
                        {"package", CONVT_VERSION},
                        {"kernels", convt_kernels_version()},
                        {"isa", record_isa()},
-                       {"allowed_isa", contest_->isa.empty() ? best_isa() : contest_->isa},
+                       {"allowed_isa", allowed_isa()},
                        {"problem", convt_plan_problem(plan.get())},
                        {"variant", contest_->choice},
                        {"candidates", candidates},
@@ -324,9 +324,11 @@ class Worker {
     // The ISA as records have it.
     std::string record_isa() const {
         if (contest_->session) return contest_->device;
-        const std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        const std::string name = allowed_isa();
         return is_integer(contest_->layer.problem.dtype) ? name : isa_name(isa_of_floats(isa_of(name)));
     }
+
+    std::string allowed_isa() const { return contest_->isa.empty() ? best_isa() : contest_->isa; }
 
     static std::string best_isa() {
         for (std::size_t i = 0; i < convt_isa_count(); i++) {

@@ -242,17 +242,18 @@ void Col2im::make_tables() {
     for (std::size_t a = 0; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
         const std::int64_t entries = a == 0 ? (kernel_->stride_w ? axis.stride : axes_[a].phases) : axis.out;
+        const std::int64_t step = axis.offset_step(), kernel_step = axis.kernel_step();
         Table &table = tables_[a];
         table.reserve(static_cast<std::size_t>(entries * kTapColumns));
         for (std::int64_t o = 0; o < entries; o++) {
             const Taps taps = axes_[a].taps_of(o % axis.stride);
             std::int64_t position = o / axis.stride + taps.offset, first = 0, end = taps.count;
             if (a > 0) { // keep the taps inside x
-                first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step()), 0, end);
-                end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, axis.offset_step()) + 1, first, end);
+                first = std::clamp<std::int64_t>(ceil_div(-position, step), 0, end);
+                end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, step) + 1, first, end);
             }
-            position += first * axis.offset_step();
-            const std::int64_t element = taps.kernel_begin + first * axis.kernel_step();
+            position += first * step;
+            const std::int64_t element = taps.kernel_begin + first * kernel_step;
             const bool any = end > first;
             table.insert(table.end(),
                          {static_cast<std::int32_t>(any ? position : 0), static_cast<std::int32_t>(end - first),

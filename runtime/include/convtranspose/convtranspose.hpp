@@ -180,10 +180,14 @@ struct Arguments {
 
 namespace detail {
 
-inline convt_ints view(const Shape &v) {
-    static const std::int64_t nothing = 0; // an empty vector may hold null, which would mean "not given"
-    return {v.empty() ? &nothing : v.data(), v.size()};
+// Returns the elements of a list. An empty vector may hold null, which would mean "not given".
+template<typename T>
+const T *elements(const std::vector<T> &v) {
+    static const T nothing = 0;
+    return v.empty() ? &nothing : v.data();
 }
+
+inline convt_ints view(const Shape &v) { return {elements(v), v.size()}; }
 
 inline convt_ints view(const Ints &v) { return v ? view(*v) : convt_ints{nullptr, 0}; }
 
@@ -202,14 +206,12 @@ inline convt_attributes view(const Attributes &a) {
 }
 
 inline convt_quantization view(const Quantization &q) {
-    static const float no_scale = 0; // as of a shape: null would mean that there is no list
-    static const std::int32_t no_zero_point = 0;
     return {sizeof(convt_quantization),
             q.x_scale,
             q.x_zero_point,
-            q.w_scale.empty() ? &no_scale : q.w_scale.data(),
+            elements(q.w_scale),
             q.w_scale.size(),
-            q.w_zero_point.empty() ? &no_zero_point : q.w_zero_point.data(),
+            elements(q.w_zero_point),
             q.w_zero_point.size(),
             q.y_scale,
             q.y_zero_point,
