@@ -31,19 +31,33 @@ bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
     return v.stride_w == 0 || p.plan[0].geometry.out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
+// Returns the bytes of x, or of the tensor that it is a part of.
+std::int64_t whole_x_bytes(const Geometry &g) {
+    return std::max<std::int64_t>(volume(g.x_shape) * size_of(g.dtype), g.x_part_of_bytes);
+}
+
+// Returns whether what a tile reads of a planar x, a piece of a row of each input channel, stays in the second-level cache for the
+// next tile of output channels. Where channels are a multiple of a large power of two apart, the pieces share few of its sets.
+bool keeps_x_near(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
+    constexpr std::int64_t kLargestWay = 128 << 10; // sets repeat after so many bytes, or fewer
+    const Geometry &g = p.geometry;
+    const std::int64_t channels = g.batch * g.in_channels, apart = channels ? whole_x_bytes(g) / channels : 0,
+                       in_sets = std::min(apart & -apart, kLargestWay), piece = v.tile_q * size_of(g.dtype);
+    return real(p.ic()) * real(std::max(in_sets, piece)) < profile.second_level_cache;
+}
+
 // Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
 bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (v.family != Family::kOwVectorized || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
     if (!one_tap) return false;
-    const Geometry &g = p.geometry;
-    const std::int64_t size = size_of(g.dtype);
-    const double x_bytes = real(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
+    const auto tiles = parts_of(p.oc(), v.tile_oc);
+    const double bytes = tiles > 1 ? profile.in_place_bytes : profile.in_place_once_bytes;
     const double most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? profile.tiles_in_place
-                        : x_bytes < profile.in_place_bytes                           ? profile.near_tiles_in_place
+                        : real(whole_x_bytes(p.geometry)) < bytes                    ? profile.near_tiles_in_place
                                                                                      : 0;
-    return parts_of(p.oc(), v.tile_oc) <= most;
+    return tiles <= most && (tiles <= 1 || keeps_x_near(v, p, profile));
 }
 
 // Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.

@@ -77,6 +77,36 @@ TEST(Estimates, AddUpTheirParts) {
     EXPECT_GE(seen.size(), is_x86(variant_at(0).isa) ? 9u : 8u);
 }
 
+// Channels that are 16 KiB apart share few sets of the caches: what a tile reads of 256 of them is gone before the next tile.
+TEST(ReadsX, FromACopyWhereChannelsPushEachOtherOut) {
+    std::size_t kernels = 0;
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const Variant &v = variant_at(i);
+        if (v.family != Family::kOwVectorized || v.output_order != OutputOrder::kPlanar || v.stride_w != 1 ||
+            v.tile_qh != 1 || v.dtype != CONVT_F32 || v.built_in)
+            continue;
+        CostProfile profile = profile_of_cpu(isa_of_floats(v.isa));
+        profile.tiles_in_place = profile.near_tiles_in_place = 32;
+        profile.in_place_bytes = profile.in_place_once_bytes = 1e9;
+        profile.second_level_cache = 1 << 20;
+        const auto reads = [&](const std::string &channels, const std::string &positions) {
+            const std::string line = "f32 nchw n1 ic256 oc" + channels + " i" + positions + " k1 s1";
+            const Candidate c =
+                candidate(v, spatial_problem(geometry_of(parse_problem(line)), CONVT_F32, true), profile);
+            EXPECT_FALSE(c.unsupported.text) << v.name;
+            return c.reads_x;
+        };
+        const std::string tile = std::to_string(v.tile_oc), tiles = std::to_string(4 * v.tile_oc);
+        kernels++;
+        EXPECT_NE(reads(tile, "4096"), ReadsX::kCopy) << v.name;
+        EXPECT_NE(reads(tiles, "4112"), ReadsX::kCopy) << v.name;
+        EXPECT_EQ(reads(tiles, "4096"), ReadsX::kCopy) << v.name;
+        profile.second_level_cache = 8 << 20;
+        EXPECT_NE(reads(tiles, "4096"), ReadsX::kCopy) << v.name;
+    }
+    EXPECT_GT(kernels, 0u);
+}
+
 TEST(Estimates, ChooseTheNumberOfThreadsThatTakesTheLeast) {
     CostProfile profile = profile_of_cpu(Isa::kX86_64);
     for (const double per_thread : {1.0, 250.0, 9e3, 1e9}) {
