@@ -90,6 +90,8 @@ class Plans(unittest.TestCase):
     def test_tuning_records(self):
         with self.assertRaisesRegex(ValueError, "line 1"):
             ct.Tuning("nonsense\n")
+        with self.assertRaisesRegex(NotImplementedError, r'^isa "z80" is not built in: isas\(\) and'):
+            ct.Plan(self.w, x_shape=(1, 8, 5, 5), isa="z80")
         plan = ct.Plan(self.w, x_shape=(1, 8, 5, 5), tuning=ct.Tuning(""))
         self.assertEqual(plan(small((1, 8, 5, 5))).shape, (1, 6, 8, 8))
 

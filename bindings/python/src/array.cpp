@@ -39,6 +39,19 @@ constexpr Type kTypes[] = {
                "; the types are float16, bfloat16, float32, float64, uint8, int8 and, for a bias, int32");
 }
 
+// Returns the name that NumPy has for elements of a format of one letter, or the format.
+std::string name_of_format(const std::string &letter, Py_ssize_t element) {
+    const auto is_one_of = [&](const char *letters) {
+        return letter.size() == 1 && std::strchr(letters, letter[0]) != nullptr;
+    };
+    const char *const kind = is_one_of("bhilqn")   ? "int"
+                             : is_one_of("BHILQN") ? "uint"
+                             : is_one_of("efdg")   ? "float"
+                                                   : nullptr;
+    if (letter == "?") return "bool";
+    return kind ? kind + std::to_string(8 * element) : "elements of the format '" + letter + "'";
+}
+
 // A format is a letter, behind a character for the order of bytes if there is one: '@', '=' and '<' are this machine's.
 convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t element) {
     const std::string whole = format ? format : "B";
@@ -48,8 +61,9 @@ convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t ele
     for (const Type &type : kTypes)
         if (type.format != 0 && letter == std::string(1, type.format)) return type.dtype;
     const bool turned = whole.size() > 1 && (whole[0] == '>' || whole[0] == '!');
-    wrong_type(name, "elements of the format '" + whole + "'" +
-                         (turned ? ", which have another order of bytes than this machine's" : ""));
+    wrong_type(name,
+               turned ? "elements of the format '" + whole + "', which have another order of bytes than this machine's"
+                      : name_of_format(letter, element));
 }
 
 // True for an array of numpy.ma. Most arrays are numpy's own, which the name tells sooner than a look for what they lack.

@@ -1,5 +1,9 @@
 #include "errors.h"
 
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
 #include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
@@ -23,10 +27,23 @@ PyObject *exception_of(convt_status code) {
     }
 }
 
+// Returns a message of the C interface with the names that Python has for its functions.
+std::string with_names_of_python(std::string message) {
+    constexpr std::pair<const char *, const char *> kNames[] = {{"convt_isa_name()", "isas()"},
+                                                                {"convt_variant_name()", "variants()"},
+                                                                {"convt_algorithm_name()", "algorithms()"},
+                                                                {"convt_device_kind_name()", "devices()"}};
+    for (const auto &[of_c, of_python] : kNames) {
+        const std::size_t at = message.find(of_c);
+        if (at != std::string::npos) message.replace(at, std::strlen(of_c), of_python);
+    }
+    return message;
+}
+
 } // namespace
 
 void check(const Status &status) {
-    if (!status) raise(exception_of(status.code()), status.message());
+    if (!status) raise(exception_of(status.code()), with_names_of_python(status.message()));
 }
 
 std::string name_of_type(nb::handle object) {

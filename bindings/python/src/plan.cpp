@@ -191,6 +191,9 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
         const Unlocked others_run;
         status = Status::from(convt_plan_run_with(plan_.get(), &run));
     }
+    // The C interface calls it y.
+    if (!status && status.message().rfind("y ", 0) == 0)
+        status = Status(status.code(), "out" + status.message().substr(1));
     check(status);
     return finish.is_valid() && !finish.is_none() ? finish(out) : out;
 }
