@@ -10,11 +10,9 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/allocator.h"
-#include "base/division.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/shape.h"
@@ -76,12 +74,6 @@ struct RunTensors {
     void *stream = nullptr; // plans on a device use it
 };
 
-// This says why an algorithm was chosen.
-struct ChoiceReason {
-    enum Kind { kByName, kByRecord, kByEstimate } kind = kByEstimate;
-    std::string text, note; // note: why a record was not followed; may be empty
-};
-
 // Estimated cycles on one thread: of the layers that an algorithm computes the layer through, and of what it does besides.
 struct EstimatedCycles {
     double of_layers = 0, besides = 0;
@@ -106,13 +98,14 @@ class AlgorithmPlan {
     virtual std::unique_ptr<AlgorithmPlan> replan(const AlgorithmProblem & /*problem*/) const { return nullptr; }
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // workspace: aligned to 64 bytes
 
-    virtual std::string reason(const ChoiceReason &why) const = 0; // for people; says what it does with this layer, too
+    // For people: what it does with this layer, empty if a kernel computes that as it is; and why, if its estimate is the least.
+    virtual std::string summary() const { return ""; }
+    virtual std::string why_least() const { return "least estimated cost"; }
     // The kernel that computes the layer as it is; null: other layers are computed.
     virtual const char *own_kernel() const { return nullptr; }
     virtual bool follows_record() const { return false; } // true: own_kernel() is what a tuning record names
     // Returns its own direct plan, or that of the first layer that it computes the layer through.
     virtual const DirectPlan &direct() const = 0;
-    virtual bool weights_at_run_time() const = 0;
     virtual bool applies_post_ops() const { return false; } // false: the caller applies them to all of y
     virtual std::uint64_t workspace_bytes() const = 0;
     virtual std::size_t packed_bytes() const = 0;

@@ -11,10 +11,6 @@ ComposedPlan::ComposedPlan(const Geometry &geometry, const PlanSettings &setting
     geometry_.post_ops = {};
 }
 
-std::string ComposedPlan::reason(const ChoiceReason &why) const {
-    return concat(summary(), ": ", why.text, why.note.empty() ? "" : " (", why.note, why.note.empty() ? "" : ")");
-}
-
 std::size_t ComposedPlan::packed_bytes() const {
     std::size_t bytes = 0;
     for (auto plan = plans_.begin(); plan != plans_.end(); ++plan) {

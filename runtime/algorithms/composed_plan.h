@@ -39,9 +39,8 @@ Status run_by(const Parallel &parallel, int workers, std::int64_t count, const T
 // A ComposedPlan computes its layer, but for the post-ops.
 class ComposedPlan : public AlgorithmPlan {
   public:
-    std::string reason(const ChoiceReason &why) const override;
+    std::string summary() const override = 0;
     const DirectPlan &direct() const override { return plans_.front()->direct(); }
-    bool weights_at_run_time() const override { return plans_.front()->weights_at_run_time(); }
     std::uint64_t workspace_bytes() const override { return workers_ * bytes_of_worker() + shared_bytes_; }
     std::size_t packed_bytes() const override; // shared weights count once
     bool shares_weights_of(const AlgorithmPlan &other) const override;
@@ -49,8 +48,6 @@ class ComposedPlan : public AlgorithmPlan {
 
   protected:
     ComposedPlan(const Geometry &geometry, const PlanSettings &settings);
-
-    virtual std::string summary() const = 0; // what it does with this layer, for people
 
     // Has each thread take whole layers, which then run on one thread each.
     void take_whole_layers() {
@@ -62,6 +59,7 @@ class ComposedPlan : public AlgorithmPlan {
     Status add_plan(const Geometry &layer, const LayerWeights &weights, const LayerPlan *like, const LayerPlan **made);
     const LayerPlan *add_plan(std::unique_ptr<LayerPlan> plan);
 
+    bool weights_at_run_time() const { return plans_.front()->weights_at_run_time(); }
     std::uint64_t bytes_of_worker() const { return layer_bytes_ + own_bytes_; }
     // Calls task(i, workspace) for each i in 0..count-1, on the workers. workspace: of the plan; a task gets that of its worker.
     template<typename Task>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "algorithms/phases_as_channels.h"
 #include "base/division.h"

@@ -73,6 +73,13 @@ std::int64_t Direct::leading_elements() const {
     return n;
 }
 
+// Returns the shape of y at one position of the leading axes, in the layout of y.
+Shape Direct::inner_y_shape() const {
+    Geometry inner = problem_.geometry; // whose shapes are those of the whole layer
+    inner.set_shapes();
+    return inner.y_shape;
+}
+
 // Returns where the weights of kernel element i of the leading axes begin among all, dense (C, M/group, K1..Kn), in bytes.
 std::int64_t Direct::weights_before(std::int64_t i) const {
     return i * dense_strides(geometry_.w_shape)[1 + leading_] * size_of(geometry_.w_dtype);
@@ -81,9 +88,8 @@ std::int64_t Direct::weights_before(std::int64_t i) const {
 // Compares all kernels, unless one is named, and plans the best one. packed: the weights if they are packed already, else null.
 void Direct::choose(const Packed *packed) {
     problem_.may_be_infinite = packed && !packed->finite;
-    const bool is_named = names_a_kernel();
     candidates_ = convtranspose::candidates(problem_, settings_.isa, *settings_.profile,
-                                            is_named ? settings_.variant.c_str() : nullptr);
+                                            names_a_kernel() ? settings_.variant.c_str() : nullptr);
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
@@ -111,9 +117,9 @@ void Direct::choose(const Packed *packed) {
     }
     recorded_ = recorded != nullptr;
     const Family family = best->variant->family;
-    why_ = why_chosen(is_named, recorded_, note,
-                      family == Family::kReference ? "no other variant can"
-                                                   : concat("least estimated cost; ", family_rule(family)));
+    why_least_ = with_note(family == Family::kReference ? "no other variant can"
+                                                        : concat("least estimated cost; ", family_rule(family)),
+                           note);
     estimate({std::isfinite(best->cost) ? best->cost : 0}); // not finite for a layer without elements
     // Kernels of other types make up most of the list, but are of no interest once one is chosen.
     const auto of_others = [&](const Candidate &c) {
@@ -202,7 +208,6 @@ std::unique_ptr<AlgorithmPlan> Direct::replan(const AlgorithmProblem &problem) c
     if (problem_.may_be_infinite) return nullptr;
     std::unique_ptr<Direct> own(new Direct(problem));
     own->problem_ = problem_;
-    own->why_ = why_;
     own->is_possible_ = true;
     own->direct_ = direct_;
     own->estimate(estimated_cycles());
@@ -249,46 +254,31 @@ void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {
     for (const DirectPlan &direct : fallbacks_) add(direct);
 }
 
-std::string Direct::reason(const ChoiceReason &why) const {
-    const std::string own = why.kind == ChoiceReason::kByEstimate ? why_ : why.text;
-    return why.note.empty() ? own : concat(own, " (", why.note, ")");
-}
-
 // Plans what a run needs besides packed weights: post-ops, fallbacks and the workspace.
 Status Direct::finish() {
     TRY(find_post_ops(geometry_, settings_.isa, &post_ops_));
     plan_fallbacks();
-    std::uint64_t direct_bytes = direct_->workspace_bytes(), direct_packed = direct_->packed_bytes(),
-                  direct_epilogue = direct_->epilogue_bytes();
-    for (const DirectPlan &direct : fallbacks_) {
-        direct_bytes = std::max(direct_bytes, direct.workspace_bytes());
-        direct_packed = std::max(direct_packed, direct.packed_bytes());
-        direct_epilogue = std::max(direct_epilogue, direct.epilogue_bytes());
-    }
-    if (weights_at_run_time() && geometry_.quantized())
-        direct_bytes = std::max(direct_bytes, examination_bytes(geometry_));
+    const auto most = [this](std::uint64_t (DirectPlan::*bytes)() const) {
+        std::uint64_t found = (*direct_.*bytes)();
+        for (const DirectPlan &direct : fallbacks_) found = std::max(found, (direct.*bytes)());
+        return found;
+    };
     const std::int64_t elements = leading_elements();
-    run_packed_bytes_ = weights_at_run_time() ? round_up(direct_packed * elements) : 0;
-    run_epilogue_bytes_ =
-        round_up(direct_epilogue * elements); // a run may bring its own scales even if weights are constant
+    const bool examines = weights_at_run_time() && geometry_.quantized();
+    run_packed_bytes_ = weights_at_run_time() ? round_up(most(&DirectPlan::packed_bytes) * elements) : 0;
+    // A run may bring its own scales even if weights are constant.
+    run_epilogue_bytes_ = round_up(most(&DirectPlan::epilogue_bytes) * elements);
+    direct_bytes_ = round_up(
+        std::max(most(&DirectPlan::workspace_bytes), examines ? examination_bytes(geometry_) : std::uint64_t{0}));
     if (packed_ && quantization_) {
         TRY(get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_));
         prepare(*direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
     }
     const bool planar =
         direct_->variant().family != Family::kReference && direct_->variant().output_order == OutputOrder::kPlanar;
-    dense_y_bytes_ = 0;
-    if (!leading_ && planar && geometry_.y_channels_last()) {
-        dense_y_bytes_ = round_up(geometry_.y_bytes());
-    }
-    partial_bytes_ = 0;
-    if (leading_) {
-        // One position of the leading axes needs room for a result of the direct plan and for the sum of the results.
-        Shape inner = {problem_.geometry.batch, problem_.geometry.out_channels};
-        for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
-        partial_bytes_ = 2 * round_up(volume(inner) * sizeof(double));
-    }
-    direct_bytes_ = round_up(direct_bytes);
+    if (!leading_ && planar && geometry_.y_channels_last()) dense_y_bytes_ = round_up(geometry_.y_bytes());
+    // One position of the leading axes needs room for a result of the direct plan and for the sum of the results.
+    if (leading_) partial_bytes_ = 2 * round_up(volume(inner_y_shape()) * sizeof(double));
     return Status();
 }
 

@@ -21,11 +21,10 @@ class Direct : public AlgorithmPlan {
     std::unique_ptr<AlgorithmPlan> replan(const AlgorithmProblem &problem) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
-    std::string reason(const ChoiceReason &why) const override;
+    std::string why_least() const override { return why_least_; }
     const char *own_kernel() const override { return direct_->variant().name; }
     bool follows_record() const override { return recorded_; }
     const DirectPlan &direct() const override { return *direct_; }
-    bool weights_at_run_time() const override { return packed_ == nullptr; }
     bool applies_post_ops() const override { return leading_ == 0; }
     std::uint64_t workspace_bytes() const override {
         return run_packed_bytes_ + run_epilogue_bytes_ + direct_bytes_ + partial_bytes_ + dense_y_bytes_;
@@ -53,7 +52,9 @@ class Direct : public AlgorithmPlan {
     void choose(const Packed *packed);
     Status refused() const;
     bool names_a_kernel() const;
+    bool weights_at_run_time() const { return packed_ == nullptr; }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
+    Shape inner_y_shape() const;
     std::int64_t weights_before(std::int64_t i) const;
 
     Status pack_all(const LayerWeights &weights, Packed *packed) const;
@@ -75,7 +76,7 @@ class Direct : public AlgorithmPlan {
     std::vector<AxisPlan> leading_axes_;
     SpatialProblem problem_; // without the leading axes
     std::vector<Candidate> candidates_;
-    std::string why_;                             // the reason for this kernel
+    std::string why_least_;
     bool is_possible_ = false, recorded_ = false; // some kernel can; a tuning record names direct_
     std::shared_ptr<const DirectPlan> direct_;    // shared by replan(); null until a kernel is chosen
     PostOpsCall post_ops_;

@@ -36,9 +36,8 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOp
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
     const std::size_t first_axis = geometry_.dimensions().first_axis;
     const auto first = static_cast<std::ptrdiff_t>(first_axis), end = first + static_cast<std::ptrdiff_t>(leading_);
-    Shape inner = geometry_.y_shape; // y at one position of the leading axes, in the layout of y
-    const std::vector<std::int64_t> out_extents(inner.begin() + first, inner.begin() + end);
-    inner.erase(inner.begin() + first, inner.begin() + end);
+    const Shape inner = inner_y_shape();
+    const std::vector<std::int64_t> out_extents(geometry_.y_shape.begin() + first, geometry_.y_shape.begin() + end);
     std::vector<std::int64_t> strides(t.y.strides.begin(), t.y.strides.end());
     strides.erase(strides.begin() + first, strides.begin() + end);
     // Each index is at zeros when next() has passed the last.

@@ -21,10 +21,6 @@ const Algorithm *algorithm_of(const std::string &name) {
     return algorithm ? algorithm : find_algorithm("direct");
 }
 
-ChoiceReason by_estimate(std::string note) {
-    return {ChoiceReason::kByEstimate, "least estimated cost", std::move(note)};
-}
-
 bool cannot(const Status &status) { return status.code() == CONVT_UNSUPPORTED || status.code() == CONVT_OVERFLOW; }
 
 } // namespace
@@ -43,16 +39,17 @@ double LayerPlan::estimate(const Geometry &geometry, const PlanSettings &setting
     return least;
 }
 
-LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), asked_(settings), settings_(settings), workspaces_(settings.allocator) {}
+LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings, bool constant_weights)
+    : geometry_(geometry), constant_weights_(constant_weights), asked_(settings), settings_(settings),
+      workspaces_(settings.allocator) {}
 
-std::string LayerPlan::measuring_key(bool constant_weights) const {
+std::string LayerPlan::measuring_key() const {
     const PlanSettings &s = asked_;
     std::size_t tables = 0; // kernels that are added later are to be measured too
     for_each_kernel_table([&](const KernelTable &) { tables++; });
     const char *const sums = !facts_ ? "" : !facts_->fits_int32 ? " 64 bits" : !facts_->fits_int8 ? " 16 bits" : "";
     return concat(tuning_key(geometry_), " ", isa_name(s.isa), " ", s.parallel.threads,
-                  constant_weights ? " constant" : "", s.may_change_rounding ? " winograd" : "",
+                  constant_weights_ ? " constant" : "", s.may_change_rounding ? " winograd" : "",
                   s.sums_in_f16 ? " sums in f16" : "", s.all_threads ? " all threads" : "", sums, " of ", tables);
 }
 
@@ -61,13 +58,13 @@ const char *LayerPlan::recorded_isa() const {
 }
 
 // Finds the record to follow. A tuning record comes first, so that what is measured can be overruled and repeated.
-void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial) {
+void LayerPlan::find_record(std::shared_ptr<const TuningRecord> trial) {
     if (!settings_.variant.empty()) return;
     record_ =
         tuning_record(settings_.tuning, geometry_, cpu_name(), recorded_isa(), asked_.parallel.threads, &record_note_);
     if (!record_) {
         measured_ = std::move(trial);
-        if (!measured_ && settings_.measuring_ms) measured_ = remembered(measuring_key(constant_weights));
+        if (!measured_ && settings_.measuring_ms) measured_ = remembered(measuring_key());
         record_ = measured_.get();
     }
     if (!record_) return;
@@ -81,7 +78,7 @@ void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningR
 
 // Chooses how many of the allowed threads are used: those of a record that was measured with so many, else what the direct
 // algorithm's estimate is worth. All candidates are compared on that number.
-void LayerPlan::choose_threads(bool constant_weights) {
+void LayerPlan::choose_threads() {
     int &threads = settings_.parallel.threads;
     if (threads <= 1 || settings_.all_threads) return;
     if (record_ && (record_->threads || record_->on_threads)) {
@@ -89,14 +86,14 @@ void LayerPlan::choose_threads(bool constant_weights) {
         return;
     }
     UnsupportedReason unsupported;
-    cycles_on_one_thread_ = propose_direct(problem(constant_weights, settings_), &unsupported)->cycles();
+    cycles_on_one_thread_ = propose_direct(problem(settings_), &unsupported)->cycles();
     threads = threads_worth(*cycles_on_one_thread_, threads, *settings_.profile);
 }
 
-AlgorithmProblem LayerPlan::problem(bool constant_weights, const PlanSettings &settings) const {
+AlgorithmProblem LayerPlan::problem(const PlanSettings &settings) const {
     AlgorithmProblem problem = {geometry_, settings};
     problem.quantization = quantization();
-    problem.constant_weights = constant_weights;
+    problem.constant_weights = constant_weights_;
     if (facts_) problem.facts = *facts_;
     problem.record = record_;
     return problem;
@@ -164,60 +161,56 @@ Status LayerPlan::build_first(const std::vector<Proposal> &proposals, const Laye
     return failure;
 }
 
-// Builds the algorithm that is named, the only one that is asked. Returns nothing, and sets *why, if the choice is to be made by
-// estimate.
-std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, ChoiceReason *why) {
-    *why = by_estimate(record_note_);
+// Builds the algorithm that is named, the only one that is asked. Returns nothing if the choice is to be made by estimate.
+std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights) {
     const Algorithm *const first = named();
     if (!first) return std::nullopt;
-    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_), first);
+    std::vector<Proposal> proposals = consider(problem(settings_), first);
     const bool is_excluded = proposals.empty(), is_recorded = settings_.variant.empty();
-    if (!is_recorded) {
-        *why = {ChoiceReason::kByName, "asked for by name", ""};
-    } else if (!is_excluded && proposals.front().plan && follows_record(*proposals.front().plan)) {
-        *why = {ChoiceReason::kByRecord, record_->reason, ""};
-    } else { // if the record names a kernel, the direct algorithm says why it is not used
-        if (find_algorithm(record_->variant))
-            why->note = concat("a tuning record names ", record_->variant, ", which cannot",
-                               is_excluded ? std::string() : ": " + to_string(proposals.front().unsupported));
+    if (is_recorded && (is_excluded || !proposals.front().plan || !follows_record(*proposals.front().plan))) {
+        if (find_algorithm(record_->variant)) // if it names a kernel, the direct algorithm says why that is not used
+            record_note_ = concat("a tuning record names ", record_->variant, ", which cannot",
+                                  is_excluded ? std::string() : ": " + to_string(proposals.front().unsupported));
         return std::nullopt;
     }
     Status status = build_first(proposals, weights);
-    if (is_recorded && cannot(status)) {
-        *why = by_estimate("");
-        return std::nullopt;
-    }
+    if (is_recorded) record_note_.clear(); // the record can be read, whatever else cannot
+    if (is_recorded && cannot(status)) return std::nullopt;
     if (cannot(status) && find_algorithm(settings_.variant)) // the message about a kernel names it
         return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
     TRY(status);
     candidates_ = proposals.front().plan->take_candidates();
     chosen_ = std::move(proposals.front().plan);
     // Weights of infinities and NaNs may have made it take another kernel than the record's.
-    set_reason(is_recorded && !follows_record(*chosen_) ? by_estimate("") : *why);
+    set_reason(!is_recorded ? ChosenBy::kName : follows_record(*chosen_) ? ChosenBy::kRecord : ChosenBy::kEstimate);
     return status;
 }
 
 // Builds the best algorithm that can be built.
-Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
-    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_));
+Status LayerPlan::choose_by_estimate(const LayerWeights &weights) {
+    std::vector<Proposal> proposals = consider(problem(settings_));
     TRY(build_first(proposals, weights));
     considered_.get([&] { return considered_of(proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
     }
-    set_reason(why);
+    set_reason(ChosenBy::kEstimate);
     return Status();
 }
 
-void LayerPlan::set_reason(const ChoiceReason &why) {
-    reason_ = chosen_->reason(why);
-    reason_kind_ = why.kind;
+void LayerPlan::set_reason(ChosenBy by) {
+    const std::string summary = chosen_->summary(), why = by == ChosenBy::kName     ? kByName
+                                                          : by == ChosenBy::kRecord ? record_->reason
+                                                                                    : chosen_->why_least();
+    reason_ =
+        with_note(concat(summary, summary.empty() ? "" : ": ", why), by == ChosenBy::kEstimate ? record_note_ : "");
+    chosen_by_ = by;
 }
 
 void LayerPlan::follow(std::shared_ptr<const TuningRecord> record) {
     measured_ = std::move(record);
     record_ = measured_.get();
-    set_reason({ChoiceReason::kByRecord, record_->reason, ""});
+    set_reason(ChosenBy::kRecord);
 }
 
 TuningRecord LayerPlan::record() const {
@@ -229,7 +222,7 @@ TuningRecord LayerPlan::record() const {
             kernel ? kernel : algorithm(),
             most,
             threads() < most ? threads() : 0,
-            reason_kind_ == ChoiceReason::kByRecord ? record_->ms : 0,
+            chosen_by_ == ChosenBy::kRecord ? record_->ms : 0,
             ""};
 }
 
@@ -237,39 +230,36 @@ TuningRecord LayerPlan::record() const {
 LayerPlan::Considered LayerPlan::considered_of(const std::vector<Proposal> &proposals) const {
     Considered all = {{}, candidates_};
     for (const Proposal &proposal : proposals) {
-        AlgorithmEstimate e = {proposal.algorithm->name, proposal.unsupported, {}, false};
-        if (proposal.plan) {
-            std::vector<Candidate> candidates = proposal.plan->take_candidates();
-            e.cycles = proposal.plan->estimated_cycles();
-            e.has_candidates = !candidates.empty();
-            if (all.candidates.empty()) all.candidates = std::move(candidates);
+        const AlgorithmPlan *const plan = proposal.plan.get();
+        std::vector<Candidate> candidates = plan ? proposal.plan->take_candidates() : std::vector<Candidate>();
+        if (candidates.empty()) {
+            all.estimates.push_back(
+                {proposal.algorithm->name, proposal.unsupported, plan ? plan->estimated_cycles() : EstimatedCycles()});
+        } else if (all.candidates.empty()) {
+            all.candidates = std::move(candidates);
         }
-        all.estimates.push_back(e);
     }
     return all;
 }
 
 Status LayerPlan::finish() {
     TRY(find_post_ops(geometry_, settings_.isa, &post_ops_));
-    packed_bytes_ = chosen_->packed_bytes();
-    workspace_bytes_ = chosen_->workspace_bytes();
-    return check_workspace(workspace_bytes_);
+    return check_workspace(chosen_->workspace_bytes());
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                          std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial) {
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings, weights.w != nullptr));
     if (weights.quantization) p->quantization_ = *weights.quantization;
     if (weights.w && geometry.quantized()) {
         Block counts;
         TRY(get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts));
         p->facts_ = examine_weights(geometry, *weights.quantization, weights.w, weights.b, counts.data());
     }
-    p->find_record(weights.w != nullptr, std::move(trial));
-    p->choose_threads(weights.w != nullptr);
-    ChoiceReason why;
-    const std::optional<Status> named = p->choose_named(weights, &why);
-    TRY(named ? *named : p->choose_by_estimate(weights, why));
+    p->find_record(std::move(trial));
+    p->choose_threads();
+    const std::optional<Status> named = p->choose_named(weights);
+    TRY(named ? *named : p->choose_by_estimate(weights));
     TRY(p->finish());
     *plan = std::move(p);
     return Status();
@@ -278,38 +268,35 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const {
     PlanSettings settings = asked_;
     settings.parallel = parallel;
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings, constant_weights_));
     p->quantization_ = quantization_;
     p->facts_ = facts_;
-    p->find_record(!weights_at_run_time(), nullptr);
-    p->choose_threads(!weights_at_run_time());
+    p->find_record(nullptr);
+    p->choose_threads();
     p->algorithm_ = algorithm_;
-    TRY(chosen_->reshape(p->problem(!weights_at_run_time(), p->settings_), &p->chosen_));
+    TRY(chosen_->reshape(p->problem(p->settings_), &p->chosen_));
     TRY(p->finish());
     p->candidates_ = p->chosen_->take_candidates();
-    ChoiceReason why = by_estimate(p->record_note_);
-    if (!settings_.variant.empty()) {
-        why = {ChoiceReason::kByName, "asked for by name", ""};
-    } else if (p->record_ && p->named() != algorithm_) {
-        why.note =
+    const bool is_other = p->record_ && p->named() != algorithm_;
+    if (is_other)
+        p->record_note_ =
             concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
-    } else if (p->record_ && p->follows_record(*p->chosen_)) {
-        why = {ChoiceReason::kByRecord, p->record_->reason, ""};
-    }
-    p->set_reason(why);
+    p->set_reason(!settings_.variant.empty()                                  ? ChosenBy::kName
+                  : p->record_ && !is_other && p->follows_record(*p->chosen_) ? ChosenBy::kRecord
+                                                                              : ChosenBy::kEstimate);
     *plan = std::move(p);
     return Status();
 }
 
 Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) const {
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_));
-    p->find_record(true, nullptr);
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_, true));
+    p->find_record(nullptr);
     p->settings_.parallel = settings_.parallel;
     p->cycles_on_one_thread_ = cycles_on_one_thread_;
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
-    p->reason_kind_ = reason_kind_;
-    p->chosen_ = chosen_->replan(p->problem(true, p->settings_));
+    p->chosen_by_ = chosen_by_;
+    p->chosen_ = chosen_->replan(p->problem(p->settings_));
     if (p->chosen_) {
         TRY(p->chosen_->build(weights));
         TRY(p->finish());
@@ -329,7 +316,7 @@ const LayerPlan::Considered &LayerPlan::considered() const {
         PlanSettings settings = settings_;
         if (!find_algorithm(settings.variant))
             settings.variant.clear(); // all kernels are listed beside one that is named
-        return considered_of(consider(problem(!weights_at_run_time(), settings)));
+        return considered_of(consider(problem(settings)));
     });
 }
 
@@ -343,7 +330,7 @@ const LayerPlan::Listed &LayerPlan::listed() const {
         // The chosen algorithm goes first, the others behind the best kernel.
         std::ptrdiff_t behind = all.able.empty() ? 0 : 1;
         for (const AlgorithmEstimate &e : estimates()) {
-            if (e.unsupported.text || e.has_candidates) continue;
+            if (e.unsupported.text) continue;
             all.able.insert(all.able.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles.all()});
             behind++;
         }
@@ -353,7 +340,7 @@ const LayerPlan::Listed &LayerPlan::listed() const {
 
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (volume(geometry_.y_shape) == 0) return Status();
-    return workspaces_.lend(workspace, workspace_bytes_, [&](char *given) {
+    return workspaces_.lend(workspace, chosen_->workspace_bytes(), [&](char *given) {
         TRY(chosen_->run(t, given));
         if (post_ops_.run && !chosen_->applies_post_ops()) finish_whole(t);
         return Status();

@@ -15,13 +15,14 @@
 
 namespace convtranspose {
 
-// Each algorithm that is considered for a layer has such an estimate.
+// Each algorithm that is considered for a layer has such an estimate, but for one that compared kernels: those have estimates.
 struct AlgorithmEstimate {
     const char *name;
     UnsupportedReason unsupported; // if set, it was not proposed
     EstimatedCycles cycles;
-    bool has_candidates; // the kernels that it compared, each with an estimate, are listed instead
 };
+
+enum class ChosenBy { kName, kRecord, kEstimate };
 
 // Plans that measure consider what is estimated to take up to so many times the least.
 constexpr double kNearEstimates = 3;
@@ -44,9 +45,9 @@ class LayerPlan {
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return asked_; }
     const DirectPlan &direct() const { return chosen_->direct(); }
-    bool weights_at_run_time() const { return chosen_->weights_at_run_time(); }
-    std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
-    std::size_t packed_bytes() const { return packed_bytes_; }
+    bool weights_at_run_time() const { return !constant_weights_; }
+    std::size_t workspace_bytes() const { return static_cast<std::size_t>(chosen_->workspace_bytes()); }
+    std::size_t packed_bytes() const { return chosen_->packed_bytes(); }
     bool shares_weights_of(const LayerPlan &other) const;
     const std::vector<const char *> &kernels() const { return listed().kernels; } // all that a run may call
 
@@ -55,10 +56,10 @@ class LayerPlan {
     // Cycles on one thread by which threads() were chosen; empty: they are asked for or recorded.
     const std::optional<double> &cycles_on_one_thread() const { return cycles_on_one_thread_; }
     double cycles() const { return chosen_->cycles(); } // as estimated, on one thread
-    bool is_by_estimate() const { return reason_kind_ == ChoiceReason::kByEstimate; }
+    bool is_by_estimate() const { return chosen_by_ == ChosenBy::kEstimate; }
     void follow(std::shared_ptr<const TuningRecord> record); // record: of what this plan does, with a reason for it
     TuningRecord record() const;                             // of what this plan does
-    std::string measuring_key(bool constant_weights) const;  // names the problem for remember()
+    std::string measuring_key() const;                       // names the problem for remember()
     const QuantizationValues *quantization() const { return quantization_ ? &*quantization_ : nullptr; }
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
@@ -68,20 +69,20 @@ class LayerPlan {
     const std::vector<AbleCandidate> &able() const { return listed().able; } // all that can, the chosen one first
 
   private:
-    LayerPlan(const Geometry &geometry, const PlanSettings &settings);
+    LayerPlan(const Geometry &geometry, const PlanSettings &settings, bool constant_weights);
 
     const char *recorded_isa() const; // in tuning records
-    void find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial);
-    void choose_threads(bool constant_weights);
+    void find_record(std::shared_ptr<const TuningRecord> trial);
+    void choose_threads();
     bool follows_record(const AlgorithmPlan &plan) const;
-    void set_reason(const ChoiceReason &why);
-    AlgorithmProblem problem(bool constant_weights, const PlanSettings &settings) const;
+    void set_reason(ChosenBy by);
+    AlgorithmProblem problem(const PlanSettings &settings) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
     const Algorithm *named() const;
     Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);
-    std::optional<Status> choose_named(const LayerWeights &weights, ChoiceReason *why);
-    Status choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why);
+    std::optional<Status> choose_named(const LayerWeights &weights);
+    Status choose_by_estimate(const LayerWeights &weights);
     Status finish();
     struct Considered {
         std::vector<AlgorithmEstimate> estimates;
@@ -97,21 +98,20 @@ class LayerPlan {
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
+    const bool constant_weights_;
     const PlanSettings asked_;                     // as given
     PlanSettings settings_;                        // the same, with the number of threads that are used
     const TuningRecord *record_ = nullptr;         // the problem's; null: none, or a variant was named
     std::shared_ptr<const TuningRecord> measured_; // keeps record_ alive if it is no tuning record
-    std::string record_note_;                      // why records could not be used
+    std::string record_note_;                      // why records could not be followed
     std::optional<double> cycles_on_one_thread_;   // see cycles_on_one_thread()
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
     const Algorithm *algorithm_ = nullptr;
     std::unique_ptr<AlgorithmPlan> chosen_;
     std::string reason_;
-    ChoiceReason::Kind reason_kind_ = ChoiceReason::kByEstimate;
+    ChosenBy chosen_by_ = ChosenBy::kEstimate;
     PostOpsCall post_ops_;
-    std::size_t packed_bytes_ = 0;
-    std::uint64_t workspace_bytes_ = 0;
 
     std::vector<Candidate> candidates_; // those of a named plan, or of one that was reshaped
     Lazy<Considered> considered_;

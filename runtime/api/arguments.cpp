@@ -26,7 +26,7 @@ bool names_something(const std::string &name) {
 constexpr int kMeasuringMs = 50; // the default
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
-    if (std::count(shape.begin(), shape.end(), 0)) return Status();
+    if (has_no_elements(shape)) return Status();
     std::int64_t span = 1; // from the first element to the last
     for (std::size_t i = 0; i < shape.size(); i++) {
         std::int64_t step = 0;
@@ -71,7 +71,7 @@ Status check_weights(const convt_tensor &w, const convt_tensor *b, const Geometr
 
 // Checks scales and zero points that arrive with a run, and keeps them in *values.
 Status check_run_quantization(const convt_quantization *quantization, const ProblemPlan &plan, const Geometry &g,
-                              RunTensors *tensors, QuantizationValues *values) {
+                              RunTensors *tensors, std::optional<QuantizationValues> *values) {
     if (!quantization) {
         if (g.has_scales() && !plan.facts().quantization) {
             return invalid("quantization is missing: the plan was made without it");
@@ -84,15 +84,16 @@ Status check_run_quantization(const convt_quantization *quantization, const Prob
     if (!g.has_scales()) return invalid("quantization is given, but w is ", convt_dtype_name(g.w_dtype));
     if (!g.quantized() && quantization->y_range)
         return invalid("y_range is given, but x is f32: a clip is among the post_ops");
-    TRY(read_quantization(*quantization, g, values));
+    QuantizationValues *const given = &values->emplace();
+    TRY(read_quantization(*quantization, g, given));
     if (!g.quantized() && !g.quantizes_x && !plan.facts().weights_at_run_time)
         return invalid("quantization is given, but the weights were converted to f32 with the planned one");
     for (std::int64_t m = 0; !plan.facts().weights_at_run_time && m < g.out_channels; m++) {
-        const std::int32_t planned = plan.facts().quantization->w_zero_point_of(m), now = values->w_zero_point_of(m);
+        const std::int32_t planned = plan.facts().quantization->w_zero_point_of(m), now = given->w_zero_point_of(m);
         if (now == planned) continue;
         return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ", planned);
     }
-    tensors->quantization = values;
+    tensors->quantization = given;
     return Status();
 }
 
@@ -199,17 +200,13 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
     }
     if (t.rank != shape.size()) return invalid(name, " has rank ", t.rank, ", needs ", shape.size());
     if (!t.shape) return invalid(name, " has no shape");
-    bool empty = false;
-    for (std::size_t i = 0; i < shape.size(); i++) {
-        if (t.shape[i] != shape[i]) {
-            return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ",
-                           to_string(shape));
-        }
-        empty = empty || shape[i] == 0;
+    if (!std::equal(shape.begin(), shape.end(), t.shape)) {
+        return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ",
+                       to_string(shape));
     }
     *tensor = {t.data, dense_strides(shape)};
     Strides &strides = tensor->strides;
-    if (empty) return Status();
+    if (has_no_elements(shape)) return Status();
     if (!t.data) return invalid(name, " has no data");
     const std::size_t alignment = convt_dtype_size(dtype);
     if (reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0) {
@@ -288,7 +285,7 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
 }
 
 Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_arguments &arguments, RunTensors *t,
-                  QuantizationValues *values) {
+                  std::optional<QuantizationValues> *values) {
     const convt_tensor *const x = arguments.x, *const w = arguments.w, *const b = arguments.b,
                               *const residual = arguments.residual, *const y = arguments.y;
     if (!x || !y) return invalid("plan, x and y must not be null");

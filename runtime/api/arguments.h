@@ -54,6 +54,6 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
 // Checks a run's tensors against what was planned. *values keeps the quantization that arrives with the run; *tensors refers to
 // it.
 Status tensors_of(const ProblemPlan &plan, const Geometry &geometry, const convt_arguments &arguments,
-                  RunTensors *tensors, QuantizationValues *values);
+                  RunTensors *tensors, std::optional<QuantizationValues> *values);
 
 } // namespace convtranspose

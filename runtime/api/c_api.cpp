@@ -108,7 +108,7 @@ Status run_plan(const convt_plan *plan, const convt_arguments &given) {
     TRY(known.read(given));
     const convt_arguments &arguments = known.arguments;
     RunTensors tensors;
-    QuantizationValues values;
+    std::optional<QuantizationValues> values;
     TRY(tensors_of(*plan->plan, plan->geometry, arguments, &tensors, &values));
     const RunHook hook(arguments.parallel_for, arguments.parallel_user);
     return plan->plan->run(tensors, arguments.workspace);

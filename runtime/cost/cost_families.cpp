@@ -80,7 +80,7 @@ double CostTerms::cost_of_small_oc() const {
     // The taps of an axis are those at offsets that all its phases share, and the rest. One load of x feeds all that is shared.
     const double vectors = v.tile_q / lanes;
     const double all_w = real(w.elements.size()), all_h = real(h.elements.size());
-    const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
+    const double shared_w = w.shared_count(), shared_h = h.shared_count(), stride_w = v.stride_w, stride_h = v.stride_h;
     // The rest is not negative, though in a y shorter than the kernel's stride not all phases have taps.
     const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
                  rest_h = std::max(all_h - shared_h * stride_h, 0.0);

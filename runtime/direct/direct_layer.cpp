@@ -1,7 +1,5 @@
 #include "direct/direct_layer.h"
 
-#include <algorithm>
-
 #include "base/allocator.h"
 #include "base/division.h"
 #include "kernel_contract/fetching.h"
@@ -36,7 +34,7 @@ DirectLayer::DirectLayer(const SpatialProblem &of, const Candidate &choice, cons
 std::uint64_t DirectLayer::weight_bytes() const {
     std::int64_t elements = packed.weights();
     if (multiplies_by_element(variant.isa))
-        elements += packed.block * std::max<std::int64_t>(packed.oc_tile, 1); // kernels may load a channel more
+        elements += packed.block * packed.tile_channels(); // kernels may load a channel more
     return round_up(elements * weight_size(variant));
 }
 

@@ -3,8 +3,6 @@
 // y.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "base/parallel.h"

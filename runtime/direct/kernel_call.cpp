@@ -11,22 +11,13 @@ namespace convtranspose {
 
 namespace {
 
-// The channels of a call.
-struct CallChannels {
-    CallChannels(const PackedLayout &packed, const KernelCall &c)
-        : groups(c.group_end - c.group_begin), read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
-          oc_tiles(c.oc_tile_end - c.oc_tile_begin), oc_tile(std::max<std::int64_t>(packed.oc_tile, 1)),
-          oc_begin(c.oc_tile_begin * oc_tile), oc_end(std::min(c.oc_tile_end * oc_tile, packed.oc)) {}
+// Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
+// overlap do not read that padding.
+std::int64_t groups_read(const PackedLayout &packed, const KernelCall &c) {
+    return ceil_div(c.groups(), packed.group_tile) * packed.group_tile;
+}
 
-    std::int64_t groups;
-    // Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
-    // overlap do not read that padding.
-    std::int64_t read_groups;
-    std::int64_t oc_tiles, oc_tile, oc_begin, oc_end; // output channels of a group
-};
-
-void describe_x(const DirectLayer &layer, const Variant &v, const LocatedStrip &s, const KernelCall &c,
-                const CallChannels &channels, Buffer<7> *x) {
+void describe_x(const DirectLayer &layer, const Variant &v, const LocatedStrip &s, const KernelCall &c, Buffer<7> *x) {
     const std::int64_t size = x->raw.type.bits / 8;
     const char *host = s.x + (c.group_begin - s.first_group) * s.group_stride * size;
     if (layer.packed.block > 1) x->add(layer.x_block(), 1); // a block of channels is a dimension in front of the others
@@ -49,33 +40,33 @@ void describe_x(const DirectLayer &layer, const Variant &v, const LocatedStrip &
         x->add(end - begin, s.strides.axes[a], s.x_min[a] + begin - box.q_begin);
     }
     x->add(layer.x_blocks(), s.strides.c);
-    x->add(channels.read_groups, s.group_stride);
+    x->add(groups_read(layer.packed, c), s.group_stride);
     x->add(s.images, s.strides.n);
     x->locate(host);
 }
 
-void describe_w(const PackedLayout &packed, const Variant &v, const KernelCall &c, const CallChannels &channels,
-                const void *data, Buffer<8> *w) {
+void describe_w(const PackedLayout &packed, const Variant &v, const KernelCall &c, const void *data, Buffer<8> *w) {
     const std::array<std::int64_t, 3> &taps = packed.taps;
     const std::int64_t tap = packed.tap_stride(), tile_stride = packed.tile_stride();
     const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
     if (packed.block > 1) w->add(packed.block, 1);
-    w->add(one_channel ? 1 : channels.oc_tile, packed.block);
+    w->add(one_channel ? 1 : packed.tile_channels(), packed.block);
     w->add(packed.blocks(), packed.block_stride());
     w->add(taps[0], tap);
     w->add(taps[1], tap * taps[0]);
     w->add(taps[2], packed.plane_stride());
-    w->add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
-    w->add(channels.read_groups, packed.group_stride());
+    w->add(one_channel ? c.oc(packed) : c.oc_tile_end - c.oc_tile_begin, one_channel ? 1 : tile_stride);
+    w->add(groups_read(packed, c), packed.group_stride());
     const std::int64_t first_weight = c.group_begin * packed.group_stride() + c.oc_tile_begin * tile_stride;
     w->locate(element_at(data, first_weight, weight_size(v)));
 }
 
-void describe_y(const DirectLayer &layer, const LocatedStrip &s, const KernelCall &c, const CallChannels &channels,
-                const DirectOperands &o, Buffer<9> *y) {
+void describe_y(const DirectLayer &layer, const LocatedStrip &s, const KernelCall &c, const DirectOperands &o,
+                Buffer<9> *y) {
+    const PackedLayout &packed = layer.packed;
     const TensorStrides &strides = o.y_strides;
-    std::int64_t offset = s.first_image * strides.n + (c.group_begin * layer.packed.oc + channels.oc_begin) * strides.c;
-    y->add(channels.oc_end - channels.oc_begin, strides.c);
+    std::int64_t offset = s.first_image * strides.n + (c.group_begin * packed.oc + c.oc_begin(packed)) * strides.c;
+    y->add(c.oc(packed), strides.c);
     for (int a = 0; a < 3; a++) {
         const Box &box = c.box[a];
         const std::int64_t stride = layer.axes[a].geometry.stride, begin = box.q_begin * stride + box.first;
@@ -89,7 +80,7 @@ void describe_y(const DirectLayer &layer, const LocatedStrip &s, const KernelCal
             y->add(box.count, strides.axes[a]);
         }
     }
-    y->add(channels.groups, layer.packed.oc * strides.c);
+    y->add(c.groups(), packed.oc * strides.c);
     y->add(s.images, strides.n);
     y->locate(element_at(o.y, offset - o.y_begin, y->raw.type.bytes()));
 }
@@ -104,20 +95,19 @@ void call_variant(const DirectLayer &layer, const Variant &v, const LocatedStrip
                   const DirectOperands &o) {
     const PackedLayout &packed = layer.packed;
     const std::array<AxisPlan, 3> &axes = layer.axes;
-    const CallChannels channels(packed, c);
     const OperandTypes types = operand_types(v);
     const bool in_place = v.family == Family::kReference && layer.reads_x == ReadsX::kInPlace;
     Buffer<7> x(nullptr, in_place ? type_of(layer.problem.geometry.dtype) : types.x);
-    describe_x(layer, v, s, c, channels, &x);
+    describe_x(layer, v, s, c, &x);
     Buffer<8> w(nullptr, types.w);
-    describe_w(packed, v, c, channels, o.packed, &w);
+    describe_w(packed, v, c, o.packed, &w);
     const bool quantized = !is_float(v.arithmetic);
     const auto *const biases =
         quantized ? static_cast<const char *>(o.epilogue) : static_cast<const char *>(o.packed) + layer.weight_bytes();
-    const std::int64_t oc_padded = packed.biases() / packed.groups(), oc_extent = channels.oc_tiles * channels.oc_tile,
-                       first = c.group_begin * oc_padded + channels.oc_begin;
-    Buffer<5> bias(biases + first * (types.bias.bits / 8), types.bias,
-                   {{oc_extent, 1}, {channels.read_groups, oc_padded}});
+    const std::int64_t oc_padded = packed.biases() / packed.groups(),
+                       oc_extent = (c.oc_tile_end - c.oc_tile_begin) * packed.tile_channels(),
+                       first = c.group_begin * oc_padded + c.oc_begin(packed), groups = groups_read(packed, c);
+    Buffer<5> bias(biases + first * (types.bias.bits / 8), types.bias, {{oc_extent, 1}, {groups, oc_padded}});
     const EpilogueLayout epilogue = quantized ? epilogue_of(layer.packing()) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
     for (int a = 0; quantized && a < 3; a++) { // 16-bit integers have one bias for all classes of taps
@@ -127,23 +117,23 @@ void call_variant(const DirectLayer &layer, const Variant &v, const LocatedStrip
     }
     // The scales of light weights are factors, behind the biases.
     const std::int64_t bias_count = quantized ? epilogue.bias_count() : packed.biases();
-    Buffer<3> factors(
-        biases + (bias_count + first) * 4, type_of(CONVT_F32),
-        {{oc_extent, 1}, {kFactorColumns, quantized ? epilogue.biases : 0}, {channels.read_groups, oc_padded}});
+    Buffer<3> factors(biases + (bias_count + first) * 4, type_of(CONVT_F32),
+                      {{oc_extent, 1}, {kFactorColumns, quantized ? epilogue.biases : 0}, {groups, oc_padded}});
 
     Buffer<9> y(nullptr, type_of(v.dtype));
-    describe_y(layer, s, c, channels, o, &y);
+    describe_y(layer, s, c, o, &y);
     // The rows of an axis's tap table from the box's first phase on.
     const auto taps_of = [&](std::size_t a) {
         const std::int64_t row = c.box[a].row;
         return table_buffer(axes[a].row(row), axes[a].rows() - row, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
-    const std::int32_t first_w = has_vectors_of_phases(v) ? turn_of(c.box[0], axes[0].geometry) : axes[0].shared_first;
+    const std::int32_t first_w =
+        has_vectors_of_phases(v) ? turn_of(c.box[0], axes[0].geometry) : axes[0].shared_first();
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
-          axes[0].max_count, axes[1].max_count, axes[2].max_count, first_w, axes[0].shared_count, axes[1].shared_first,
-          axes[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &y.raw);
+          axes[0].max_count, axes[1].max_count, axes[2].max_count, first_w, axes[0].shared_count(),
+          axes[1].shared_first(), axes[1].shared_count(), o.range.zero_point, o.range.least, o.range.most, &y.raw);
 }
 
 void call_on_strip(const DirectLayer &layer, const LocatedStrip &s, const KernelCall &c, const DirectOperands &o) {

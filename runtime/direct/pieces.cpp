@@ -41,10 +41,9 @@ std::int64_t Pieces::least_of(const Strip &s) const {
 }
 
 PartOfY Pieces::part_of_y(const Strip &s, const KernelCall &c) const {
-    const std::int64_t tile = std::max<std::int64_t>(layer_.packed.oc_tile, 1);
-    const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, layer_.packed.oc);
-    const std::int64_t channel = c.group_begin * layer_.packed.oc + oc_begin, groups = c.group_end - c.group_begin;
-    PartOfY part = {s.first_image, s.images, channel, groups, oc_end - oc_begin, {}, {}};
+    const PackedLayout &packed = layer_.packed;
+    const std::int64_t channel = c.group_begin * packed.oc + c.oc_begin(packed);
+    PartOfY part = {s.first_image, s.images, channel, c.groups(), c.oc(packed), {}, {}};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisGeometry &axis = layer_.axes[a].geometry;
         const bool strip_axis = a == blocking_.strip_axis;

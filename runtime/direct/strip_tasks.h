@@ -2,6 +2,7 @@
 // a kernel is called, with x, w and y as buffers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,13 @@ struct KernelCall {
     std::array<Box, 3> box;
     std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
     std::int64_t group_begin = 0, group_end = 1;
+
+    std::int64_t groups() const { return group_end - group_begin; }
+    // These are output channels of a group.
+    std::int64_t oc_begin(const PackedLayout &packed) const { return oc_tile_begin * packed.tile_channels(); }
+    std::int64_t oc(const PackedLayout &packed) const {
+        return std::min(oc_tile_end * packed.tile_channels(), packed.oc) - oc_begin(packed);
+    }
 };
 
 class StripTasks {

@@ -4,11 +4,8 @@
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeCuda.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#include "gpu/device_table.h"
 #include "gpu/driver.h"
 
 namespace convtranspose {
@@ -39,6 +36,8 @@ struct Driver {
     Result (*load_module)(void **, const void *, unsigned, int *, void **) = library.find("cuModuleLoadDataEx");
 };
 
+const char *driver_name() { return "CUDA"; }
+
 const Driver &loaded() {
     static const Driver the_one;
     return the_one;
@@ -51,60 +50,52 @@ constexpr int kMaxRegisters = 0; // CU_JIT_MAX_REGISTERS
 // Kernels of 256 threads hold 64 sums in each. With 128 registers, two blocks share a multiprocessor, and nothing is spilled.
 constexpr std::uintptr_t kRegisters = 128;
 
-bool failed(const Driver &d, Result result, const char *what, DeviceError *error) {
+bool failed(Result result, const char *what, DeviceError *error) {
     if (result == 0) return false;
     const char *text = nullptr;
-    d.error_text(result, &text);
+    loaded().error_text(result, &text);
     return !set_error(error, result == kOutOfMemory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "CUDA: %s: %s", what,
                       text ? text : "unknown error");
 }
 
-// Returns the driver, started, or null if there is none.
+// Returns the driver, started.
 const Driver *driver(DeviceError *error) {
     const Driver &d = loaded();
-    if (!d.library.has_all) {
-        set_error(error, CONVT_UNSUPPORTED, "CUDA: there is no driver: libcuda.so.1 %s",
-                  d.library.handle ? "is too old" : "was not found");
-        return nullptr;
-    }
+    if (!d.library.check("is too old", error)) return nullptr;
     static const Result started = d.init(0);
-    if (started != 0) {
-        failed(d, started, "cuInit", error);
-        error->status = CONVT_UNSUPPORTED; // a driver without a GPU
-        return nullptr;
-    }
-    return &d;
+    if (!failed(started, "cuInit", error)) return &d;
+    error->status = CONVT_UNSUPPORTED; // a driver without a GPU
+    return nullptr;
 }
 
 // Makes a context current for the lifetime of the object.
 class Current {
   public:
-    Current(const Driver &d, const Device *device, DeviceError *error)
-        : driver_(d), pushed_(!failed(d, d.push(device->context), "cuCtxPushCurrent", error)) {}
+    Current(const Device *device, DeviceError *error)
+        : pushed_(!failed(loaded().push(device->context), "cuCtxPushCurrent", error)) {}
     ~Current() {
         void *context = nullptr;
-        if (pushed_) driver_.pop(&context);
+        if (pushed_) loaded().pop(&context);
     }
     Current(const Current &) = delete;
     Current &operator=(const Current &) = delete;
     explicit operator bool() const { return pushed_; }
 
   private:
-    const Driver &driver_;
     const bool pushed_;
 };
 
 int count(DeviceError *error) {
     const Driver *const d = driver(error);
     int n = 0;
-    if (!d || failed(*d, d->device_count(&n), "cuDeviceGetCount", error)) return -1;
+    if (!d || failed(d->device_count(&n), "cuDeviceGetCount", error)) return -1;
     return n;
 }
 
 bool capability(const Driver &d, int device, int *value, DeviceError *error) {
     int major = 0, minor = 0;
-    if (failed(d, d.device_attribute(&major, kMajor, device), "cuDeviceGetAttribute", error) ||
-        failed(d, d.device_attribute(&minor, kMinor, device), "cuDeviceGetAttribute", error)) {
+    if (failed(d.device_attribute(&major, kMajor, device), "cuDeviceGetAttribute", error) ||
+        failed(d.device_attribute(&minor, kMinor, device), "cuDeviceGetAttribute", error)) {
         return false;
     }
     *value = 10 * major + minor;
@@ -114,7 +105,7 @@ bool capability(const Driver &d, int device, int *value, DeviceError *error) {
 bool describe_ordinal(const Driver &d, int ordinal, char *text, std::size_t size, DeviceError *error) {
     int version = 0;
     char name[200] = {0};
-    if (failed(d, d.device_name(name, sizeof name, ordinal), "cuDeviceGetName", error) ||
+    if (failed(d.device_name(name, sizeof name, ordinal), "cuDeviceGetName", error) ||
         !capability(d, ordinal, &version, error)) {
         return false;
     }
@@ -125,17 +116,17 @@ bool describe_ordinal(const Driver &d, int ordinal, char *text, std::size_t size
 bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     const Driver *const d = driver(error);
     int device = 0;
-    return d && !failed(*d, d->device_get(&device, index), "cuDeviceGet", error) &&
+    return d && !failed(d->device_get(&device, index), "cuDeviceGet", error) &&
            describe_ordinal(*d, device, text, size, error);
 }
 
-// Sets the members of a device, whose context is the caller's or, if that is null, the primary one.
+// The context is the caller's or, if that is null, the primary one.
 bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *facts, DeviceError *error) {
     out->context = context;
     if (context) {
-        const Current current(d, out, error);
-        if (!current || failed(d, d.context_device(&out->ordinal), "cuCtxGetDevice", error)) return false;
-    } else if (failed(d, d.device_get(&out->ordinal, index), "cuDeviceGet", error)) {
+        const Current current(out, error);
+        if (!current || failed(d.context_device(&out->ordinal), "cuCtxGetDevice", error)) return false;
+    } else if (failed(d.device_get(&out->ordinal, index), "cuDeviceGet", error)) {
         error->status = CONVT_UNSUPPORTED; // no such device
         return false;
     }
@@ -147,28 +138,31 @@ bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *f
     }
     facts->has_f64 = true; // true of every compute capability from kOldest on
     if (!describe_ordinal(d, out->ordinal, facts->name, sizeof facts->name, error) ||
-        failed(d, d.device_attribute(&facts->multiprocessors, kMultiprocessors, out->ordinal), "cuDeviceGetAttribute",
+        failed(d.device_attribute(&facts->multiprocessors, kMultiprocessors, out->ordinal), "cuDeviceGetAttribute",
                error)) {
         return false;
     }
     if (!context)
-        out->is_primary = !failed(d, d.primary_retain(&out->context, out->ordinal), "cuDevicePrimaryCtxRetain", error);
+        out->is_primary = !failed(d.primary_retain(&out->context, out->ordinal), "cuDevicePrimaryCtxRetain", error);
     return context || out->is_primary;
+}
+
+void let_go(const Driver &d, const Device &device) {
+    if (device.is_primary) d.primary_release(device.ordinal);
 }
 
 const halide_device_interface_t *interface() { return halide_cuda_device_interface(); }
 
 bool allocate(Device *device, std::uint64_t bytes, Memory *memory, DeviceError *error) {
-    const Driver &d = *driver(error);
-    const Current current(d, device, error);
-    return current && !failed(d, d.allocate(memory, bytes > kLeastBytes ? bytes : kLeastBytes), "cuMemAlloc", error);
+    const Current current(device, error);
+    return current &&
+           !failed(loaded().allocate(memory, bytes > kLeastBytes ? bytes : kLeastBytes), "cuMemAlloc", error);
 }
 
 void release(Device *device, Memory memory) {
     DeviceError ignored;
-    const Driver &d = *driver(&ignored);
-    const Current current(d, device, &ignored);
-    if (current) d.release(memory);
+    const Current current(device, &ignored);
+    if (current) loaded().release(memory);
 }
 
 bool wrap(Device *, void *data, Memory *memory, DeviceError *) {
@@ -179,48 +173,25 @@ bool wrap(Device *, void *data, Memory *memory, DeviceError *) {
 void unwrap(Memory) {}
 
 bool upload(Device *device, void *stream, const void *from, Memory to, std::uint64_t bytes, DeviceError *error) {
-    const Driver &d = *driver(error);
-    const Current current(d, device, error);
+    const Current current(device, error);
     // The call returns once it has taken the bytes only if memory is pageable. For page-locked memory it returns before.
-    return current && !failed(d, d.upload(to, from, bytes, stream), "cuMemcpyHtoDAsync", error) &&
-           !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
+    return current && !failed(loaded().upload(to, from, bytes, stream), "cuMemcpyHtoDAsync", error) &&
+           !failed(loaded().synchronize(stream), "cuStreamSynchronize", error);
 }
 
 bool download(Device *device, void *stream, Memory from, void *to, std::uint64_t bytes, DeviceError *error) {
-    const Driver &d = *driver(error);
-    const Current current(d, device, error);
-    return current && !failed(d, d.download(to, from, bytes, stream), "cuMemcpyDtoHAsync", error) &&
-           !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
-}
-
-bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
-    return call_kernel("CUDA", {device, stream, error}, function, arguments);
-}
-
-void close(Device *device) {
-    DeviceError ignored;
-    const Driver *const d = driver(&ignored);
-    Call call = {device, nullptr, &ignored};
-    if (device->has_kernels) halide_device_release(&call, interface()); // unloads the kernels
-    if (device->is_primary && d) d->primary_release(device->ordinal);
-    std::free(device);
-}
-
-bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceError *error) {
-    const Driver *const d = driver(error);
-    const auto fill_it = [&](Device *device) { return fill(*d, index, context, device, facts, error); };
-    return d && open_device(fill_it, close, out, error);
+    const Current current(device, error);
+    return current && !failed(loaded().download(to, from, bytes, stream), "cuMemcpyDtoHAsync", error) &&
+           !failed(loaded().synchronize(stream), "cuStreamSynchronize", error);
 }
 
 void *const kPerThread = reinterpret_cast<void *>(2); // CU_STREAM_PER_THREAD
 
 // Loads a module with kRegisters. Halide would ask for a limit of 64 registers, whatever the kernel.
 Result load_module(void **module, const void *image, unsigned, int *, void **) {
-    DeviceError ignored;
-    const Driver *const d = driver(&ignored);
     int options[] = {kMaxRegisters};
     void *values[] = {reinterpret_cast<void *>(kRegisters)};
-    return d->load_module(module, image, 1, options, values);
+    return loaded().load_module(module, image, 1, options, values);
 }
 
 } // namespace
@@ -252,6 +223,4 @@ void *halide_cuda_get_symbol(void *, const char *name) {
     if (std::strcmp(name, "cuModuleLoadDataEx") == 0) return reinterpret_cast<void *>(convtranspose::load_module);
     return dlsym(convtranspose::loaded().library.handle, name);
 }
-
-void halide_error(void *user_context, const char *text) { convtranspose::take_error("CUDA", user_context, text); }
 }

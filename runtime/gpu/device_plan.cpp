@@ -59,7 +59,7 @@ Status DevicePlan::choose(const PackedLayout *packed, Kernel *kernel) {
     layout.oc = g.out_channels_per_group();
     for (std::size_t a = 0; a < 3; a++) layout.taps[a] = problem_.plan[a].element_count();
     if (kernel == &kernel_) {
-        why_ = why_chosen(!name.empty(), recorded != nullptr, note, "least estimated cost");
+        why_ = recorded ? note : with_note(name.empty() ? "least estimated cost" : kByName, note);
         kernels_ = {v.name};
         choices_ = std::move(choices);
         able_ = able_of(choices_);

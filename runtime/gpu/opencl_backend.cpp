@@ -4,10 +4,6 @@
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeOpenCL.h>
 
-#include <cstdio>
-#include <cstdlib>
-
-#include "gpu/device_table.h"
 #include "gpu/driver.h"
 
 namespace convtranspose {
@@ -57,12 +53,15 @@ bool failed(Result result, const char *what, DeviceError *error) {
                       result);
 }
 
+const char *driver_name() { return "OpenCL"; }
+
+const Driver &loaded() {
+    static const Driver the_one;
+    return the_one;
+}
+
 const Driver *driver(DeviceError *error) {
-    static const Driver d;
-    if (d.library.has_all) return &d;
-    set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no driver: libOpenCL.so.1 %s",
-              d.library.handle ? "lacks functions" : "was not found");
-    return nullptr;
+    return loaded().library.check("lacks functions", error) ? &loaded() : nullptr;
 }
 
 // This lists the devices of all platforms, one platform after the other.
@@ -133,17 +132,12 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
 
 const halide_device_interface_t *interface() { return halide_opencl_device_interface(); }
 
-void close(Device *device) {
-    DeviceError ignored;
-    const Driver &d = *driver(&ignored);
-    Call call = {device, nullptr, &ignored};
-    if (device->has_kernels) halide_device_release(&call, interface()); // unloads the kernels
-    if (device->queue) d.release_queue(device->queue);
-    if (device->context) d.release_context(device->context);
-    std::free(device);
+void let_go(const Driver &d, const Device &device) {
+    if (device.queue) d.release_queue(device.queue);
+    if (device.context) d.release_context(device.context);
 }
 
-// Sets the members of a device, whose context is the caller's or, if that is null, a new one.
+// The context is the caller's or, if that is null, a new one.
 bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *facts, DeviceError *error) {
     Handle platform = nullptr, device = nullptr;
     Result result = 0;
@@ -185,12 +179,6 @@ bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *f
            set_error(error, CONVT_DEVICE_ERROR, "OpenCL: Halide's runtime does not find the device");
 }
 
-bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceError *error) {
-    const Driver *const d = driver(error);
-    const auto fill_it = [&](Device *device) { return fill(*d, index, context, device, facts, error); };
-    return d && open_device(fill_it, close, out, error);
-}
-
 // halide_buffer_t::device points to such an object.
 struct HalideMemory {
     std::uint64_t offset;
@@ -210,7 +198,7 @@ bool wrap(Device *, void *data, std::uint64_t *memory, DeviceError *error) {
 void unwrap(std::uint64_t memory) { std::free(of(memory)); }
 
 bool allocate(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error) {
-    const Driver &d = *driver(error);
+    const Driver &d = loaded();
     Result result = 0;
     const Handle buffer =
         d.create_buffer(device->context, kReadWrite, bytes > kLeastBytes ? bytes : kLeastBytes, nullptr, &result);
@@ -221,27 +209,22 @@ bool allocate(Device *device, std::uint64_t bytes, std::uint64_t *memory, Device
 }
 
 void release(Device *, std::uint64_t memory) {
-    DeviceError ignored;
-    driver(&ignored)->release_buffer(of(memory)->memory);
+    loaded().release_buffer(of(memory)->memory);
     unwrap(memory);
 }
 
 Handle queue_of(const Device *device, void *stream) { return stream ? stream : device->queue; }
 
 bool upload(Device *device, void *stream, const void *from, std::uint64_t to, std::uint64_t bytes, DeviceError *error) {
-    const Driver &d = *driver(error);
-    return !failed(d.write(queue_of(device, stream), of(to)->memory, kBlocking, 0, bytes, from, 0, nullptr, nullptr),
+    const Handle queue = queue_of(device, stream);
+    return !failed(loaded().write(queue, of(to)->memory, kBlocking, 0, bytes, from, 0, nullptr, nullptr),
                    "clEnqueueWriteBuffer", error);
 }
 
 bool download(Device *device, void *stream, std::uint64_t from, void *to, std::uint64_t bytes, DeviceError *error) {
-    const Driver &d = *driver(error);
-    return !failed(d.read(queue_of(device, stream), of(from)->memory, kBlocking, 0, bytes, to, 0, nullptr, nullptr),
+    const Handle queue = queue_of(device, stream);
+    return !failed(loaded().read(queue, of(from)->memory, kBlocking, 0, bytes, to, 0, nullptr, nullptr),
                    "clEnqueueReadBuffer", error);
-}
-
-bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
-    return call_kernel("OpenCL", {device, stream, error}, function, arguments);
 }
 
 } // namespace
@@ -266,6 +249,4 @@ int halide_acquire_cl_context(void *user_context, void **context, void **queue, 
 }
 
 int halide_release_cl_context(void *) { return 0; }
-
-void halide_error(void *user_context, const char *text) { convtranspose::take_error("OpenCL", user_context, text); }
 }

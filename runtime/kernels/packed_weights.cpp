@@ -276,7 +276,7 @@ void unpack_weights(const Packing &packing, const Geometry &geometry, const Quan
                     const WeightsView &w, void *w_out) {
     const PackedLayout &p = packing.layout;
     const convt_dtype dtype = geometry.dtype;
-    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t tile = p.tile_channels();
     const auto for_each_place = places_of(packing, w);
     const convt_dtype stored = has_light_weights(p.arithmetic)     ? light_dtype(p.arithmetic)
                                : p.arithmetic == Arithmetic::kHalf ? CONVT_F16

@@ -50,6 +50,7 @@ struct PackedLayout {
         return (ic + at_once - 1) / at_once * blocks_at_once;
     }
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
+    std::int64_t tile_channels() const { return std::max<std::int64_t>(oc_tile, 1); }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
     // These return strides, in elements: of an input channel (or a block of them), of a tap of w, of a tap of d, of a tile, of

@@ -144,7 +144,7 @@ std::string parts_of_estimate(const LayerPlan &plan) {
             text += (text.empty() ? "" : "; ") + formatted("%.3g", cycles) + what;
     };
     for (const AlgorithmEstimate &e : plan.estimates()) {
-        if (e.has_candidates || std::strcmp(e.name, plan.algorithm()) != 0) continue;
+        if (std::strcmp(e.name, plan.algorithm()) != 0) continue;
         add(e.cycles.of_layers, " in its layers");
         add(e.cycles.besides, " besides them");
         return text;
@@ -165,11 +165,11 @@ std::string parts_of_estimate(const LayerPlan &plan) {
 
 std::string list_of_candidates(const LayerPlan &plan) {
     std::vector<ListedCandidate> list;
-    bool is_kernel = false; // true if a kernel was chosen
+    bool is_kernel = true; // false if an algorithm without kernels of its own was chosen
     for (const AlgorithmEstimate &e : plan.estimates()) {
         const bool chosen = std::strcmp(e.name, plan.algorithm()) == 0;
-        if (chosen) is_kernel = e.has_candidates;
-        if (!e.has_candidates) list.push_back({e.name, e.unsupported, e.cycles.all(), "", chosen});
+        is_kernel = is_kernel && !chosen;
+        list.push_back({e.name, e.unsupported, e.cycles.all(), "", chosen});
     }
     for (const Candidate &c : plan.candidates()) {
         list.push_back({c.name(), c.unsupported, c.cost,

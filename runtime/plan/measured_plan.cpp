@@ -49,12 +49,8 @@ class Tensors {
         if (g.has_bias) TRY(get(from, g.b_bytes(), 0, "biases", &b_));
         t_.w = w_.data();
         t_.b = b_.data();
-        if (g.quantized()) {
-            values_.w_scale = {1};
-            values_.w_zero_point = {0};
-            if (plan.quantization()) values_ = *plan.quantization();
-            t_.quantization = &values_;
-        }
+        if (plan.quantization()) values_ = *plan.quantization();
+        if (g.quantized()) t_.quantization = &values_;
         return Status();
     }
 
@@ -255,7 +251,7 @@ class Measurement {
         }
         // Weights of infinities and NaNs may have left only the reference kernel, which is not to serve others.
         if (winner->plan->geometry().quantized() || winner->plan->direct().variant().family != Family::kReference)
-            remember(winner->plan->measuring_key(weights_.w != nullptr), winner->record);
+            remember(winner->plan->measuring_key(), winner->record);
         winner->plan->follow(winner->record);
     }
 

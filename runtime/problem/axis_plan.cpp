@@ -103,10 +103,9 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     const std::vector<TapRun> reached = reached_taps(p, &inside);
 
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
-    TapRange range;
     const std::int64_t step = geometry.offset_step();
     const auto add_row = [&](std::int64_t offset, const TapClass &own) {
-        range.add(offset, own.count, step);
+        p.add(offset, own.count, step);
         const auto [found, is_new] =
             classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
         if (is_new) p.classes.push_back(own);
@@ -152,11 +151,6 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     fill_up_to(p.phases);
     if (next > run_first) add_run(run_first, next - run_first, run_row, true);
     p.taps_inside = inside / real(p.q_extent());
-    p.low = range.low;
-    p.high = range.high;
-    p.max_count = range.max_count;
-    p.shared_first = range.shared_first();
-    p.shared_count = range.shared_count();
     if (p.max_count > 1 || step <= kMostElements) p.step = step;
     return p;
 }

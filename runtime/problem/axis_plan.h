@@ -30,7 +30,8 @@ struct PhaseRun {
     bool has_taps = true; // false: no phase of the run has a tap
 };
 
-struct AxisPlan {
+// Its low and high change with pair_taps() and put_phases_inside(), its max_count with the first.
+struct AxisPlan : TapRange {
     AxisGeometry geometry;
     std::int64_t phases = 0; // the number that kernels compute; at most this many have outputs
     // The table has rows of TapColumn (kernel_contract/table_columns.h). It omits taps that no
@@ -40,15 +41,10 @@ struct AxisPlan {
     std::vector<PhaseRun> runs;         // all phases that have outputs, in rising order
     std::vector<TapClass> classes;      // indexed by the last column of the table
     std::vector<std::int32_t> elements; // packed kernel axis: the element of w at each place
-    std::int32_t max_count = 0;
-    std::int64_t step = 1;                           // distance between the input positions of consecutive taps
-    bool paired = false;                             // true after pair_taps()
-    std::int32_t shared_first = 0, shared_count = 0; // offsets at which every phase has a tap; offset_step == 1 only
-    double taps = 0;                                 // total over all phases
-    double taps_inside = 0; // the same, counting a tap by the share of positions where it reads inside x
-
-    std::int64_t low = 0,
-                 high = 0; // position q of any phase reads q + low .. q + high - 1; low = high: there are no taps
+    std::int64_t step = 1;              // distance between the input positions of consecutive taps
+    bool paired = false;                // true after pair_taps()
+    double taps = 0;                    // total over all phases
+    double taps_inside = 0;             // the same, counting a tap by the share of positions where it reads inside x
 
     std::int64_t q_extent() const { return (geometry.out + geometry.stride - 1) / geometry.stride; }
     // Returns the least number of positions that a phase with outputs has.

@@ -1,6 +1,7 @@
 #include "problem/quantization.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -44,11 +45,7 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
         v.x_zero_point = q.x_zero_point;
     }
     v.w_scale.assign(q.w_scale, q.w_scale + q.w_scale_size);
-    if (q.w_zero_point) {
-        v.w_zero_point.assign(q.w_zero_point, q.w_zero_point + q.w_zero_point_size);
-    } else {
-        v.w_zero_point = {0};
-    }
+    if (q.w_zero_point) v.w_zero_point.assign(q.w_zero_point, q.w_zero_point + q.w_zero_point_size);
     TRY(check_scale("x_scale", v.x_scale));
     if (geometry.quantized()) TRY(check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype));
     for (std::size_t i = 0; i < v.w_scale.size(); i++) TRY(check_scale(element("w_scale", i), v.w_scale[i]));
@@ -61,11 +58,10 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
         TRY(check_zero_point("y_zero_point", v.y_zero_point, geometry.y_dtype));
     }
     if (q.y_range) {
-        v.y_least = q.y_range[0];
-        v.y_most = q.y_range[1];
+        v.y_range = {{q.y_range[0], q.y_range[1]}};
+        if (!(q.y_range[0] <= q.y_range[1])) // false for a NaN too
+            return invalid("y_range = (", q.y_range[0], ", ", q.y_range[1], ") must be (min, max)");
     }
-    if (!(v.y_least <= v.y_most)) // false for a NaN too
-        return invalid("y_range = (", v.y_least, ", ", v.y_most, ") must be (min, max)");
     *values = std::move(v);
     return Status();
 }
@@ -114,20 +110,15 @@ float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int6
 }
 
 OutputRange output_range(const QuantizationValues &q, const Geometry &geometry) {
-    OutputRange range;
-    range.least = q.y_least;
-    range.most = q.y_most;
-    if (geometry.y_dtype == CONVT_F32) return range;
-    range.zero_point = q.y_zero_point;
+    const auto [y_least, y_most] = q.y_range.value_or(std::array<float, 2>{-kInfinity, kInfinity});
+    if (geometry.y_dtype == CONVT_F32) return {0, y_least, y_most};
     const double least = geometry.y_dtype == CONVT_S8 ? -128 : 0;
     const auto bound = [&](float real) {
         const double quantized = std::nearbyint(static_cast<double>(real) / static_cast<double>(q.y_scale));
         const double value = std::clamp(quantized + q.y_zero_point, least, least + 255);
         return static_cast<float>(value - q.y_zero_point);
     };
-    range.least = bound(q.y_least);
-    range.most = bound(q.y_most);
-    return range;
+    return {q.y_zero_point, bound(y_least), bound(y_most)};
 }
 
 ByteX byte_x(const QuantizationValues &q, const Geometry &geometry) {

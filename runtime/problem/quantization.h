@@ -2,23 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include "problem/geometry.h"
 
 namespace convtranspose {
 
 // This is a convt_quantization that has been checked, held by value.
-struct QuantizationValues {
-    float x_scale = 1;
-    std::int32_t x_zero_point = 0;
-    std::vector<float> w_scale;             // one, or one for each output channel
-    std::vector<std::int32_t> w_zero_point; // likewise
-    float y_scale = 1;
-    std::int32_t y_zero_point = 0;
-    float y_least = -std::numeric_limits<float>::infinity(), y_most = -y_least; // bounds of y as real numbers
-
+struct QuantizationValues : Quantization {
     float w_scale_of(std::int64_t m) const { return of_channel(w_scale, m); }
     std::int32_t w_zero_point_of(std::int64_t m) const { return of_channel(w_zero_point, m); }
 };

@@ -9,7 +9,6 @@
 #include "base/shape.h"
 #include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
-#include "kernels/packed_weights.h"
 
 namespace convtranspose {
 
@@ -188,12 +187,6 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
     const double saved = c.reads_x == ReadsX::kCopyOfEdgeStrips ? cycles_saved_in_place(variant, problem, profile) : 0;
     c.cost = computing + c.copying + c.rounding - saved;
     return c;
-}
-
-std::string why_chosen(bool is_named, bool is_recorded, const std::string &note, const std::string &otherwise) {
-    if (is_recorded) return note;
-    const std::string why = is_named ? "asked for by name" : otherwise;
-    return note.empty() ? why : concat(why, " (", note, ")");
 }
 
 std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,

@@ -104,9 +104,11 @@ struct AbleCandidate {
     double cycles;
 };
 
-// Returns why a choice was made: its name was asked for, a record that `note` quotes names it, or else `otherwise`, and then `note`
-// says why records could not be followed.
-std::string why_chosen(bool is_named, bool is_recorded, const std::string &note, const std::string &otherwise);
+// Returns why a choice was made, with a note on why records could not be followed; it may be empty.
+inline std::string with_note(const std::string &why, const std::string &note) {
+    return note.empty() ? why : concat(why, " (", note, ")");
+}
+constexpr const char *kByName = "asked for by name";
 
 // Returns the cheapest of the choices that are wanted and can compute the problem, or null.
 template<typename Choice, typename Wanted>

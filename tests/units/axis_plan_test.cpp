@@ -128,11 +128,11 @@ void expect_classes(const AxisPlan &plan) {
 void expect_shared(const AxisPlan &plan) {
     std::map<std::int64_t, std::int64_t> phases_of; // offset: how many phases have it
     for_each_tap(plan, [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { phases_of[offset]++; });
-    std::vector<std::int64_t> shared, listed(static_cast<std::size_t>(plan.shared_count));
+    std::vector<std::int64_t> shared, listed(static_cast<std::size_t>(plan.shared_count()));
     for (const auto &[offset, phases] : phases_of) {
         if (phases == plan.phases && plan.geometry.offset_step() == 1) shared.push_back(offset);
     }
-    std::iota(listed.begin(), listed.end(), plan.shared_first);
+    std::iota(listed.begin(), listed.end(), plan.shared_first());
     ASSERT_EQ(listed, shared);
 }
 
@@ -178,8 +178,8 @@ TEST(PlanAxis, ByHand) {
     EXPECT_EQ(plan.high, 2);
     EXPECT_EQ(plan.taps, 4);
     EXPECT_EQ(plan.taps_inside, 3.6); // the first output and the last lack one
-    EXPECT_EQ(plan.shared_first, 0);
-    EXPECT_EQ(plan.shared_count, 1);
+    EXPECT_EQ(plan.shared_first(), 0);
+    EXPECT_EQ(plan.shared_count(), 1);
 }
 
 TEST(PlanAxis, ListsWhatMeets) {

@@ -188,7 +188,10 @@ Status Col2im::build(const LayerWeights &weights) {
     const void *w = weights.w;
     if (w && !planar_) {
         TRY(get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered));
-        put_in_order_of_y(w, static_cast<char *>(ordered.data()));
+        // Weights are reordered from (C, M, kernel elements) to (C, kernel elements, M).
+        const Shape given = {geometry_.in_channels, geometry_.out_channels, geometry_.kernel_volume()};
+        copy_tensor(given, size_of(geometry_.w_dtype), w, dense_strides(given), ordered.data(),
+                    {elements(), 1, geometry_.out_channels});
         w = ordered.data();
     }
     TRY(add_plan(product(strip_rows_ * row_), {w, nullptr, nullptr}, nullptr, &whole_));
@@ -262,42 +265,15 @@ void Col2im::make_tables() {
     }
 }
 
-// Reorders weights from (C, M, kernel elements) to (C, kernel elements, M).
-void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
-    const auto size = convt_dtype_size(geometry_.w_dtype);
-    const auto kernel = static_cast<std::size_t>(geometry_.kernel_volume()),
-               channels = static_cast<std::size_t>(geometry_.out_channels);
-    const auto *from = static_cast<const char *>(w);
-    for (std::size_t c = 0; c < static_cast<std::size_t>(geometry_.in_channels); c++) {
-        for (std::size_t m = 0; m < channels; m++) {
-            for (std::size_t k = 0; k < kernel; k++, from += size) {
-                std::memcpy(ordered + ((c * kernel + k) * channels + m) * size, from, size);
-            }
-        }
-    }
-}
-
 // Returns the number of elements of the bias: all output channels or, in the order of y, a run and a vector.
 std::int64_t Col2im::bias_elements() const { return planar_ ? geometry_.out_channels : run() + kernel_->lanes; }
 
 // Writes the bias in the type of the sums, repeated up to bias_elements(). Without a bias it writes zeros.
 void Col2im::bias_of(const void *b, void *bias) const {
-    const auto once = static_cast<std::size_t>(geometry_.out_channels * size_),
-               all = static_cast<std::size_t>(bias_elements() * size_);
-    if (!b) {
-        std::memset(bias, 0, all);
-        return;
-    }
-    if (geometry_.b_dtype == sum_dtype_) {
-        std::memcpy(bias, b, once);
-    } else {
-        auto *const to = static_cast<float *>(bias);
-        for (std::int64_t m = 0; m < geometry_.out_channels; m++) {
-            to[m] = static_cast<float>(load_element(geometry_.b_dtype, element_at(b, m, size_of(geometry_.b_dtype))));
-        }
-    }
-    for (std::size_t done = once; done < all; done += once) {
-        std::memcpy(static_cast<char *>(bias) + done, bias, std::min(once, all - done));
+    const convt_dtype dtype = geometry_.b_dtype;
+    for (std::int64_t i = 0; i < bias_elements(); i++) {
+        const void *const given = b ? element_at(b, i % geometry_.out_channels, size_of(dtype)) : nullptr;
+        store_element(sum_dtype_, given ? load_element(dtype, given) : 0, element_at(bias, i, size_));
     }
 }
 

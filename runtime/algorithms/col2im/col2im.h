@@ -57,13 +57,13 @@ class Col2im : public ComposedPlan {
     Geometry product(std::int64_t positions) const; // the 1x1 layer
     Status plan_parts_of_whole();
     void make_tables();
-    void put_in_order_of_y(const void *w, char *ordered) const;
     std::int64_t bias_elements() const;
     void bias_of(const void *b, void *bias) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
     struct Range {
         std::int64_t begin, end;
+        std::int64_t extent() const { return end - begin; }
     };
     Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, Range rows,
                     char *columns, char *workspace) const;
@@ -72,11 +72,8 @@ class Col2im : public ComposedPlan {
         std::int64_t first_image, first_row, rows; // rows: up to the end of the part; fewer may be held
         const char *data;
     };
-    struct Outputs {
-        std::int64_t begin, extent;
-    };
-    Outputs outputs(std::size_t axis, Range q) const;
-    Buffer<2> taps(std::size_t axis, const Outputs &of) const;
+    Range outputs(std::size_t axis, Range q) const;
+    Buffer<2> taps(std::size_t axis, Range outputs) const;
     void add_up(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
     void add_planes(const Columns &columns, const RunTensors &tensors, Range q, Range oc, const char *bias) const;
     void add_runs(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;

@@ -60,11 +60,11 @@ double Col2im::cycles_to_add_runs() const {
 void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const char *bias) const {
     const std::int64_t wanted = settings_.parallel.threads > 1 ? 4 * std::int64_t{settings_.parallel.threads} : 1;
     const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
-    const std::int64_t q_parts = std::clamp<std::int64_t>((q.end - q.begin) / unit, 1, wanted),
+    const std::int64_t q_parts = std::clamp<std::int64_t>(q.extent() / unit, 1, wanted),
                        oc_parts = planar_ ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
     settings_.parallel.for_each(q_parts * oc_parts, [&](std::int64_t task) {
         const std::int64_t q_part = task / oc_parts, oc_part = task % oc_parts;
-        const std::int64_t units = (q.end - q.begin) / unit, from = q.begin + units * q_part / q_parts * unit,
+        const std::int64_t units = q.extent() / unit, from = q.begin + units * q_part / q_parts * unit,
                            to = q_part + 1 == q_parts ? q.end : q.begin + units * (q_part + 1) / q_parts * unit;
         if (planar_) {
             add_planes(columns, t, {from, to},
@@ -77,16 +77,15 @@ void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const 
 }
 
 // Returns the outputs of positions q.begin .. q.end - 1 along an axis. Only the strip axis is divided.
-Col2im::Outputs Col2im::outputs(std::size_t a, Range q) const {
+Col2im::Range Col2im::outputs(std::size_t a, Range q) const {
     const AxisGeometry &axis = axes_[a].geometry;
     if (a != strip_axis_) return {0, axis.out};
-    const std::int64_t begin = q.begin * axis.stride;
-    return {begin, std::min(q.end * axis.stride, axis.out) - begin};
+    return {q.begin * axis.stride, std::min(q.end * axis.stride, axis.out)};
 }
 
 // Returns the taps of some outputs, or phases of w, as kernels take them.
-Buffer<2> Col2im::taps(std::size_t a, const Outputs &of) const {
-    return table_buffer(tables_[a].data() + of.begin * kTapColumns, of.extent, kTapColumns);
+Buffer<2> Col2im::taps(std::size_t a, Range of) const {
+    return table_buffer(tables_[a].data() + of.begin * kTapColumns, of.extent(), kTapColumns);
 }
 
 void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Range oc, const char *bias) const {
@@ -111,12 +110,12 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
         in.add(axis.geometry.kernel, stride);
         stride *= axis.geometry.kernel;
     }
-    in.add(oc.end - oc.begin, stride);
+    in.add(oc.extent(), stride);
     in.add(images_, stride * geometry_.out_channels);
     in.locate(columns.data + (oc.begin * stride - lanes) * size_);
-    Buffer<1> b(bias + oc.begin * size_, type_of(sum_dtype_), {{oc.end - oc.begin, 1}});
+    Buffer<1> b(bias + oc.begin * size_, type_of(sum_dtype_), {{oc.extent(), 1}});
 
-    const Outputs along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
+    const Range along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y.strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y.strides[0] + oc.begin * t.y.strides[c_at] +
@@ -124,14 +123,14 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
     const AxisGeometry &w = axes_[0].geometry;
     const std::int64_t between_positions = capped_product({w.stride, y_stride(0)}); // of no meaning where one is in y
     // phases: those of the table of w. extent: along w, of y or, if kernels have a dimension of phases, of positions.
-    const auto call = [&](const Outputs &phases, std::int64_t extent, std::int64_t o) {
+    const auto call = [&](Range phases, std::int64_t extent, std::int64_t o) {
         Buffer<2> taps_w = taps(0, phases);
         Buffer<6> out(element_at(t.y.data, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype));
         if (!kernel_->stride_w) out.add(extent, between_positions);
-        out.add(kernel_->stride_w ? extent : phases.extent, y_stride(0));
-        out.add(h.extent, y_stride(1));
-        out.add(d.extent, y_stride(2));
-        out.add(oc.end - oc.begin, t.y.strides[c_at]);
+        out.add(kernel_->stride_w ? extent : phases.extent(), y_stride(0));
+        out.add(h.extent(), y_stride(1));
+        out.add(d.extent(), y_stride(2));
+        out.add(oc.extent(), t.y.strides[c_at]);
         out.add(images_, t.y.strides[0]);
         const auto &[aw, ah, ad] = axes_;
         kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step()),
@@ -140,13 +139,13 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
                      number(ad.geometry.kernel_step()), aw.max_count, ah.max_count, ad.max_count, &out.raw);
     };
     if (kernel_->stride_w) {
-        call({0, w.stride}, along_w.extent, along_w.begin);
+        call({0, w.stride}, along_w.extent(), along_w.begin);
         return;
     }
     for (const PhaseRun &run : axes_[0].runs) {
         const Box box = box_of(run, strip_axis_ == 0 ? q.begin : 0, strip_axis_ == 0 ? q.end : axes_[0].q_extent());
         if (!box.any()) continue;
-        call({box.first, box.count}, box.q_end - box.q_begin, along_w.begin + box.first);
+        call({box.first, box.first + box.count}, box.q_end - box.q_begin, along_w.begin + box.first);
     }
 }
 
@@ -172,7 +171,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
     in.add(0, 1); // set for each call
     in.add(images_, capacity() * elements());
 
-    const Outputs along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
+    const Range along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y.strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y.strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
@@ -193,8 +192,8 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
                       {{is_dense ? count * channels : channels, 1},
                        {is_dense ? 1 : count, y_stride(0)},
                        {positions, w.stride * y_stride(0)},
-                       {h.extent, y_stride(1)},
-                       {d.extent, y_stride(2)},
+                       {h.extent(), y_stride(1)},
+                       {d.extent(), y_stride(2)},
                        {images_, t.y.strides[0]}});
         const std::array<std::int32_t, kTapColumns> of_first = {number(q - tap), number(tap_count), number(tap * run()),
                                                                 0};
@@ -206,7 +205,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
     };
     // Some positions need calls of their own: those with phases outside of y or of this part, and those with fewer taps at
     // either end.
-    const std::int64_t end = along_w.begin + along_w.extent;
+    const std::int64_t end = along_w.end;
     for (std::int64_t o = along_w.begin; o < end;) {
         const std::int64_t q = (o + w.pad_begin) / w.stride, first = (o + w.pad_begin) % w.stride,
                            count = std::min(w.stride - first, end - o);
